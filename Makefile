@@ -1,0 +1,41 @@
+# Every target works from a fresh checkout that has python3, make and a C compiler: .venv is built once from
+# requirements.lock and reused until that file or pyproject.toml changes.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: demo test bench lint docs lock clean
+
+demo: $(READY)
+	$(BIN)/residua demo
+
+test: $(READY)
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+bench: $(READY)
+	$(BIN)/python -m benchmarks
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+docs: $(READY)
+	$(BIN)/mkdocs build --strict
+
+$(READY): requirements.lock pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch $@
+
+# Resolve pyproject.toml anew. A local build tag such as +cpu is dropped: the pin has to name the public version.
+lock:
+	rm -rf .venv-lock && $(PYTHON) -m venv .venv-lock
+	.venv-lock/bin/python -m pip install --quiet torch==2.13.0
+	.venv-lock/bin/python -m pip install --quiet -e '.[dev]'
+	.venv-lock/bin/python -m pip freeze --exclude-editable --exclude pip --exclude setuptools | sed 's/+cpu//' > requirements.lock
+	rm -rf .venv-lock
+
+clean:
+	rm -rf .venv .venv-lock site build dist
