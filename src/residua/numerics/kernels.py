@@ -1,0 +1,236 @@
+"""Compiled loops over CSR rows: the one place where time is spent.
+
+    out = (S V) p + Z q,   S = diag(s) A diag(s),   and the column inner products out'V
+
+A is stored by rows (indptr, indices) with weights w, or with none where every weight is 1: the pattern and the
+scale s say all. Rows are dealt in blocks of equal work. Partial sums are kept per block and added in order, so a
+result does not depend on the number of threads.
+"""
+
+import numpy as np
+from numba import njit, prange
+
+# Sums may be re-ordered for vector registers; infinities and NaN keep their meaning.
+FAST = {"reassoc", "contract", "nsz", "arcp"}
+BLOCKS = 128
+
+
+def row_blocks(indptr: np.ndarray) -> np.ndarray:
+    """Borders of ``BLOCKS`` runs of rows with about equal work (entries plus rows)."""
+    n = len(indptr) - 1
+    work = indptr + np.arange(n + 1)
+    return np.searchsorted(work, np.linspace(0, work[-1], min(BLOCKS, max(n, 1)) + 1)).astype(np.int64)
+
+
+@njit(parallel=True, cache=True, fastmath=FAST)
+def combine_column(indptr, indices, weights, scale, blocks, v, vs, p, z, q, out):
+    """One column: ``out = p S v + q z``; ``vs = scale * v`` is made by the caller. Returns ``out'v`` by block."""
+    partial = np.zeros((len(blocks) - 1, 1))
+    for block in prange(len(blocks) - 1):
+        dot = 0.0
+        for i in range(blocks[block], blocks[block + 1]):
+            total = scale[i] * 0
+            for e in range(indptr[i], indptr[i + 1]):
+                if weights is None:
+                    total += vs[indices[e]]
+                else:
+                    total += weights[e] * vs[indices[e]]
+            total *= p * scale[i]
+            if z is not None:
+                total += q * z[i]
+            out[i] = total
+            dot += total * v[i]
+        partial[block, 0] = dot
+    return partial
+
+
+@njit(parallel=True, cache=True, fastmath=FAST)
+def combine_columns(indptr, indices, weights, scale, blocks, V, p, Z, q, out):
+    """Many columns: ``out = (S V) p + Z q`` with p, q per column. Returns ``out'V`` by block."""
+    k = V.shape[1]
+    partial = np.zeros((len(blocks) - 1, k))
+    for block in prange(len(blocks) - 1):
+        row = np.empty(k, V.dtype)
+        for i in range(blocks[block], blocks[block + 1]):
+            row[:] = 0
+            for e in range(indptr[i], indptr[i + 1]):
+                j = indices[e]
+                w = scale[j]
+                if weights is not None:
+                    w *= weights[e]
+                for c in range(k):
+                    row[c] += w * V[j, c]
+            for c in range(k):
+                total = row[c] * scale[i] * p[c]
+                if Z is not None:
+                    total += Z[i, c] * q[c]
+                out[i, c] = total
+                partial[block, c] += total * V[i, c]
+    return partial
+
+
+@njit(parallel=True, cache=True, fastmath=FAST)
+def add_scaled(W, V, c):
+    """``W += V c`` in place. Returns the squared column norms of W by block."""
+    n, k = W.shape
+    size = max(1, -(-n // BLOCKS))
+    partial = np.zeros((BLOCKS, k))
+    for block in prange(BLOCKS):
+        for i in range(block * size, min(n, (block + 1) * size)):
+            for j in range(k):
+                W[i, j] += V[i, j] * c[j]
+                partial[block, j] += W[i, j] * W[i, j]
+    return partial
+
+
+@njit(parallel=True, cache=True, fastmath=FAST)
+def advance(X, P, R, a, b):
+    """The two updates that end a conjugate-gradient step: ``X += P a``, then ``P = R + P b``."""
+    n, k = X.shape
+    for i in prange(n):
+        for j in range(k):
+            X[i, j] += P[i, j] * a[j]
+            P[i, j] = R[i, j] + P[i, j] * b[j]
+
+
+@njit(cache=True, fastmath=FAST)
+def cg_column(indptr, indices, weights, scale, alpha, b, x, goal, max_iter):
+    """Solve ``(I - alpha S) x = b`` for one column on a small graph, all in one call; x is start and result."""
+    n = len(b)
+    r = np.empty_like(b)
+    p = np.empty_like(b)
+    ap = np.empty_like(b)
+    ps = x * scale
+    rr = 0.0
+    for i in range(n):
+        total = 0.0
+        for e in range(indptr[i], indptr[i + 1]):
+            total += ps[indices[e]] if weights is None else weights[e] * ps[indices[e]]
+        r[i] = b[i] - x[i] + alpha * scale[i] * total
+        p[i] = r[i]
+        rr += r[i] * r[i]
+    step = 0
+    while rr > goal and step < max_iter:
+        for i in range(n):
+            ps[i] = p[i] * scale[i]
+        pap = 0.0
+        for i in range(n):
+            total = 0.0
+            for e in range(indptr[i], indptr[i + 1]):
+                total += ps[indices[e]] if weights is None else weights[e] * ps[indices[e]]
+            ap[i] = p[i] - alpha * scale[i] * total
+            pap += p[i] * ap[i]
+        if pap <= 0.0:
+            break
+        a = rr / pap
+        old = rr
+        rr = 0.0
+        for i in range(n):
+            x[i] += a * p[i]
+            r[i] -= a * ap[i]
+            rr += r[i] * r[i]
+        for i in range(n):
+            p[i] = r[i] + rr / old * p[i]
+        step += 1
+    return step, rr
+
+
+@njit(cache=True)
+def submatrix_rows(indptr, indices, weights, rows, position, count_only, out_indptr, out_indices, out_weights):
+    """Rows and columns ``rows`` of a CSR matrix; ``position[j]`` is j's new index, -1 where it is left out."""
+    at = 0
+    for new, i in enumerate(rows):
+        for e in range(indptr[i], indptr[i + 1]):
+            j = position[indices[e]]
+            if j >= 0:
+                if not count_only:
+                    out_indices[at] = j
+                    if weights is not None:
+                        out_weights[at] = weights[e]
+                at += 1
+        if count_only:
+            out_indptr[new + 1] = at
+
+
+@njit(cache=True)
+def diagonal(indptr, indices, weights, scale):
+    """The diagonal of S."""
+    out = np.zeros(len(scale), scale.dtype)
+    for i in range(len(scale)):
+        for e in range(indptr[i], indptr[i + 1]):
+            if indices[e] == i:
+                w = scale[i] * scale[i]
+                out[i] = w if weights is None else w * weights[e]
+    return out
+
+
+@njit(parallel=True, cache=True)
+def low_traces(indptr, indices, weights, scale, blocks):
+    """``tr S`` and ``tr S^2`` by block."""
+    partial = np.zeros((len(blocks) - 1, 2))
+    for block in prange(len(blocks) - 1):
+        for i in range(blocks[block], blocks[block + 1]):
+            for e in range(indptr[i], indptr[i + 1]):
+                value = float(scale[i]) * scale[indices[e]]
+                if weights is not None:
+                    value *= weights[e]
+                partial[block, 1] += value * value
+                if indices[e] == i:
+                    partial[block, 0] += value
+    return partial
+
+
+@njit(parallel=True, cache=True)
+def power_traces(indptr, indices, weights, scale, blocks):
+    """``tr S^3`` and ``tr S^4`` by block: row i of S^2 is gathered, then met with row i of S and with itself."""
+    n = len(indptr) - 1
+    partial = np.zeros((len(blocks) - 1, 2))
+    for block in prange(len(blocks) - 1):
+        row = np.zeros(n)
+        seen = np.empty(n, np.int32)
+        for i in range(blocks[block], blocks[block + 1]):
+            count = 0
+            for e in range(indptr[i], indptr[i + 1]):
+                j = indices[e]
+                w = scale[i] * scale[j] * scale[j]
+                if weights is not None:
+                    w *= weights[e]
+                for f in range(indptr[j], indptr[j + 1]):
+                    k = indices[f]
+                    value = w * scale[k]
+                    if weights is not None:
+                        value *= weights[f]
+                    if row[k] == 0.0:
+                        seen[count] = k
+                        count += 1
+                    row[k] += value
+            for e in range(indptr[i], indptr[i + 1]):
+                value = scale[i] * scale[indices[e]]
+                if weights is not None:
+                    value *= weights[e]
+                partial[block, 0] += row[indices[e]] * value
+            for s in range(count):
+                partial[block, 1] += row[seen[s]] ** 2
+                row[seen[s]] = 0.0
+    return partial
+
+
+@njit(cache=True)
+def edge_noise(indptr, indices, weights, scale, alpha, edge_normals, node_normals, out):
+    """Add to ``out`` a draw with covariance ``I - alpha S``, from one normal for each edge and each node."""
+    at = 0
+    for i in range(len(indptr) - 1):
+        rest = 1.0  # what the edges leave of the diagonal
+        for e in range(indptr[i], indptr[i + 1]):
+            j = indices[e]
+            m = alpha if weights is None else alpha * weights[e]
+            if j == i:
+                rest -= m * scale[i] * scale[i]
+                continue
+            rest -= abs(m) * scale[i] * scale[i]
+            if j > i:
+                draw = np.sqrt(abs(m)) * edge_normals[at]
+                at += 1
+                out[i] += scale[i] * draw
+                out[j] -= np.sign(m) * scale[j] * draw
+        out[i] += np.sqrt(max(rest, 0.0)) * node_normals[i]

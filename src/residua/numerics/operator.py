@@ -1,0 +1,145 @@
+"""Symmetric linear operators: all that the solvers know of a matrix.
+
+    combine:  out = (A V) p + Z q   and the column inner products out'V
+
+CG and Lanczos are written with ``combine``, ``add_scaled`` and ``advance`` alone, so an operator that lives on other
+processes or another device is one new class and no new solver.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse as sp
+
+from residua.numerics import kernels
+
+
+class Operator(ABC):
+    """A symmetric matrix of which only products with blocks of columns are asked."""
+
+    shape: tuple[int, int]
+    dtype: np.dtype
+
+    @abstractmethod
+    def combine(self, V, p, Z=None, q=None, out=None) -> tuple[np.ndarray, np.ndarray]:
+        """``(A V) p + Z q`` with p, q per column, and its inner products with V. ``out`` may be Z, never V."""
+
+    def __matmul__(self, X: np.ndarray) -> np.ndarray:
+        V = np.ascontiguousarray(X, self.dtype).reshape(len(X), -1)
+        out, _ = self.combine(V, np.ones(V.shape[1]))
+        return out.reshape(X.shape)
+
+    def add_scaled(self, W, V, c) -> np.ndarray:
+        """``W += V c`` in place; returns the squared column norms of W."""
+        return kernels.add_scaled(W, V, np.asarray(c, W.dtype)).sum(axis=0)
+
+    def advance(self, X, P, R, a, b) -> None:
+        """``X += P a``, then ``P = R + P b``, both in place."""
+        kernels.advance(X, P, R, np.asarray(a, X.dtype), np.asarray(b, X.dtype))
+
+    def dense(self) -> np.ndarray:
+        """The full matrix; for tests and very small problems."""
+        return self @ np.eye(self.shape[0], dtype=self.dtype)
+
+
+class Sparse(Operator):
+    """The symmetric operator ``diag(scale) A diag(scale)``, A in CSR form.
+
+    Parameters
+    ----------
+    indptr, indices : (n + 1,) and (nnz,) integer arrays, columns sorted in each row
+    weights : (nnz,) array, or None where every weight is 1
+    scale : (n,) array; its dtype is the operator's
+    """
+
+    def __init__(self, indptr, indices, weights, scale):
+        self.scale = np.ascontiguousarray(scale)
+        self.dtype = self.scale.dtype
+        self.indptr = np.ascontiguousarray(indptr, np.int64)
+        self.indices = np.ascontiguousarray(indices, np.int32)
+        self.weights = None if weights is None else np.ascontiguousarray(weights, self.dtype)
+        self.shape = (len(self.scale), len(self.scale))
+
+    @property
+    def nnz(self) -> int:
+        return len(self.indices)
+
+    @cached_property
+    def blocks(self) -> np.ndarray:
+        return kernels.row_blocks(self.indptr)
+
+    def combine(self, V, p, Z=None, q=None, out=None):
+        out = np.empty_like(V) if out is None else out
+        p = np.asarray(p, self.dtype)
+        q = None if Z is None else np.asarray(q, self.dtype)
+        head = (self.indptr, self.indices, self.weights, self.scale, self.blocks)
+        if V.shape[1] == 1:
+            v = V[:, 0]
+            z, q0 = (None, None) if Z is None else (Z[:, 0], q[0])
+            partial = kernels.combine_column(*head, v, self.scale * v, p[0], z, q0, out[:, 0])
+        else:
+            partial = kernels.combine_columns(*head, V, p, Z, q, out)
+        return out, partial.sum(axis=0)
+
+    def submatrix(self, rows: np.ndarray) -> Sparse:
+        """The principal submatrix on ``rows`` (increasing positions)."""
+        position = np.full(self.shape[0], -1, np.int32)
+        position[rows] = np.arange(len(rows), dtype=np.int32)
+        indptr = np.zeros(len(rows) + 1, np.int64)
+        nothing = np.empty(0, np.int32), np.empty(0, self.dtype)
+        arrays = (self.indptr, self.indices, self.weights, np.asarray(rows, np.int64), position)
+        kernels.submatrix_rows(*arrays, True, indptr, *nothing)
+        indices = np.empty(indptr[-1], np.int32)
+        weights = nothing[1] if self.weights is None else np.empty(indptr[-1], self.dtype)
+        kernels.submatrix_rows(*arrays, False, indptr, indices, weights)
+        return Sparse(indptr, indices, None if self.weights is None else weights, self.scale[rows])
+
+    def diagonal(self) -> np.ndarray:
+        return kernels.diagonal(self.indptr, self.indices, self.weights, self.scale)
+
+    def to_scipy(self) -> sp.csr_array:
+        """The matrix with its values written out."""
+        values = np.repeat(self.scale, np.diff(self.indptr)) * self.scale[self.indices]
+        if self.weights is not None:
+            values *= self.weights
+        return sp.csr_array((values, self.indices, self.indptr), shape=self.shape)
+
+    def astype(self, dtype) -> Sparse:
+        return self if self.dtype == dtype else Sparse(self.indptr, self.indices, self.weights, self.scale.astype(dtype))
+
+
+def weighted_sum(terms: list[Sparse], coefficients) -> Sparse:
+    """``sum_t c_t S_t`` of operators that share one scale, as one operator with signed weights."""
+    first = terms[0]
+    total = sp.csr_array(first.shape, dtype=first.dtype)
+    for term, c in zip(terms, coefficients, strict=True):
+        weights = np.full(term.nnz, 1.0, term.dtype) if term.weights is None else term.weights
+        total = total + sp.csr_array((weights * first.dtype.type(c), term.indices, term.indptr), shape=term.shape)
+    total.sort_indices()
+    return Sparse(total.indptr, total.indices, total.data, first.scale)
+
+
+class Shifted(Operator):
+    """``I - alpha S``: positive definite while ``|alpha|`` times the spectral radius of S stays below 1."""
+
+    def __init__(self, S: Sparse, alpha: float):
+        self.S, self.alpha = S, float(alpha)
+        self.shape, self.dtype = S.shape, S.dtype
+
+    def submatrix(self, rows: np.ndarray) -> Shifted:
+        """The principal submatrix on ``rows`` (increasing positions)."""
+        return Shifted(self.S.submatrix(rows), self.alpha)
+
+    def diagonal(self) -> np.ndarray:
+        return 1 - self.alpha * self.S.diagonal()
+
+    def combine(self, V, p, Z=None, q=None, out=None):
+        p = np.asarray(p, self.dtype)
+        if Z is None:
+            return self.S.combine(V, -self.alpha * p, V, p, out)
+        out, _ = self.S.combine(V, -self.alpha * p, Z, q, out)
+        self.add_scaled(out, V, p)
+        return out, np.einsum("ij,ij->j", out, V)

@@ -1,0 +1,41 @@
+"""Exact Gaussian draws with precision ``I - alpha S``, one solve each, and variances from them.
+
+    I - alpha S = sum over edges |m| v v' + diag(c),   v = e_i s_i - sgn(m) e_j s_j,   m = alpha w,   c >= 0
+
+so b = sum over edges sqrt|m| v z_e + sqrt(c) z has covariance I - alpha S, and (I - alpha S)^-1 b its inverse.
+The variance of node i is then Rao-Blackwellised: given its neighbours it is known,
+
+    var_i = 1/a_ii + mean over draws of (sum_j a_ij x_j / a_ii)^2,   j != i.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from residua.numerics import kernels
+from residua.numerics.logdet import Estimate
+from residua.numerics.operator import Shifted
+
+
+def precision_noise(A: Shifted, count: int, rng: np.random.Generator) -> np.ndarray:
+    """(n, count) columns with mean zero and covariance A."""
+    S = A.S
+    edges = int((S.indices > np.repeat(np.arange(S.shape[0], dtype=np.int32), np.diff(S.indptr))).sum())
+    out = np.zeros((count, S.shape[0]), A.dtype)
+    for draw in out:
+        normals = rng.standard_normal(edges), rng.standard_normal(S.shape[0])
+        kernels.edge_noise(S.indptr, S.indices, S.weights, S.scale, A.alpha, *normals, draw)
+    return np.ascontiguousarray(out.T)
+
+
+def conditional_squares(A: Shifted, X: np.ndarray) -> np.ndarray:
+    """Squares (n, k) of the conditional means ``-sum_j a_ij x_j / a_ii``, j != i, for draws X (n, k)."""
+    diagonal = A.diagonal()[:, None]
+    return ((A @ X) / diagonal - X) ** 2
+
+
+def inverse_diagonal(A: Shifted, X: np.ndarray) -> Estimate:
+    """Diagonal of ``A^-1`` with its standard error, from draws X (n, k) with precision A."""
+    squares = conditional_squares(A, X)
+    error = squares.std(axis=1, ddof=1) / np.sqrt(squares.shape[1])
+    return Estimate(1 / A.diagonal() + squares.mean(axis=1), error)

@@ -1,0 +1,437 @@
+"""Node maps: values on the nodes of a graph, side by side on shared colour scales.
+
+Predictions share one sequential scale; residuals and corrections share one diverging scale with 0 in its middle.
+Unknown nodes (NaN) are small and grey. matplotlib is imported when a picture is drawn, and pyplot never: nothing
+here touches a global figure, and no display is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse import csgraph
+from scipy.spatial import KDTree
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.collections import PathCollection
+    from matplotlib.colors import Colormap, Normalize
+    from matplotlib.figure import Figure
+    from numpy.typing import ArrayLike, NDArray
+
+    from residua.graph import Graph
+
+    Array = NDArray[np.float64]
+
+__all__ = ["draw_nodes", "layout", "strip"]
+
+SEQUENTIAL = "viridis"
+# Blue to red through sand: white would vanish on the page, and grey means unknown.
+DIVERGING = ("#173f7a", "#3f83bf", "#9cc7de", "#efe3bd", "#f0ac7d", "#cf5f47", "#861a2b")
+UNKNOWN = "#d6d6d6"
+EDGE = "#9a9a9a"
+INK = "#333333"
+DPI = 150
+MAX_EDGES = 200_000
+
+
+def strip(
+    positions: ArrayLike,
+    panels: Mapping[str, ArrayLike],
+    *,
+    graph: Graph | None = None,
+    path: str | Path | None = None,
+    diverging: Collection[str] | None = None,
+    label: str = "",
+    width: float = 11.0,
+    clip: float = 0.01,
+    geographic: bool | None = None,
+) -> Figure:
+    """Draw one node map per panel, side by side, on two rows if there are more than three.
+
+    Parameters
+    ----------
+    positions : array or DataFrame, shape (n, 2)
+        Where the nodes are. Of a DataFrame with columns longitude and latitude (degrees) those two are drawn,
+        in the proportions of a map. `layout` computes positions where there are none.
+    panels : mapping of title to array, shape (n,)
+        Such as truth, base prediction, residual, correction, final prediction; NaN = unknown.
+    graph : Graph, optional
+        n nodes; its edges are drawn beneath, unless there are more than 200,000.
+    path : str or Path, optional
+        Where to write the picture (png, pdf or svg, by its ending).
+    diverging : collection of str, optional
+        Titles of the panels centred on 0; by default those that mention a residual or a correction.
+    label : str
+        What the colours mean, such as "turnout".
+    width : float
+        Of the figure, in inches; a PNG has 150 pixels to the inch.
+    clip : float
+        Share of values beyond each end of a colour scale, so that few outliers do not wash out the rest.
+    geographic : bool, optional
+        Are positions longitude and latitude? By default: if the columns say so.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Shown by a notebook as it is; ``figure.savefig`` writes it again.
+
+    Examples
+    --------
+    >>> from residua.datasets import load_elect80
+    >>> data = load_elect80()
+    >>> figure = strip(data.nodes, {"truth": data.y, "residual": data.y - data.y.mean()}, graph=data.graph)
+    >>> [axes.get_title(loc="left") for axes in figure.axes if axes.get_title(loc="left")]
+    ['truth', 'residual']
+    """
+    if not panels:
+        raise ValueError("panels is empty; give at least one title with its values.")
+    xy, geographic = _check_positions(positions, graph, geographic)
+    values = {title: _check_values(column, len(xy), f"panels[{title!r}]") for title, column in panels.items()}
+    centred = _centred_titles(values, diverging)
+    signed = _pool([values[t] for t in values if t in centred])
+    plain = _pool([values[t] for t in values if t not in centred])
+    scales = {
+        True: (_centred_scale(signed, clip), _diverging_colours(), signed),
+        False: (_plain_scale(plain, clip), SEQUENTIAL, plain),
+    }
+    figure, frames = _frames(len(values), width, _height_over_width(xy, geographic))
+    for (title, column), (ax, bar) in zip(values.items(), frames, strict=True):
+        norm, colours, pool = scales[title in centred]
+        dots = draw_nodes(ax, xy, column, graph=graph, norm=norm, cmap=colours, geographic=geographic)
+        ax.set_title(title, loc="left", fontsize=10.5, color=INK, pad=5)
+        _colour_bar(bar, dots, pool, label, key=bool(np.isnan(column).any()))
+    if path is not None:
+        figure.savefig(path, dpi=DPI, facecolor="white")
+    return figure
+
+
+def draw_nodes(
+    ax: Axes,
+    positions: ArrayLike,
+    values: ArrayLike,
+    *,
+    graph: Graph | None = None,
+    norm: Normalize | None = None,
+    cmap: str | Colormap = SEQUENTIAL,
+    size: float | None = None,
+    geographic: bool | None = None,
+) -> PathCollection:
+    """Draw one node map: known values in colour, unknown ones (NaN) small and grey, edges thin beneath.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+        Its frame and ticks are taken away.
+    positions : array or DataFrame, shape (n, 2)
+        As in `strip`.
+    values : array, shape (n,)
+        NaN = unknown.
+    graph : Graph, optional
+        n nodes; its edges are drawn, unless there are more than 200,000.
+    norm, cmap
+        matplotlib's colour scale and colours; by default from the smallest to the largest value.
+    size : float, optional
+        Area of a dot in square points; by default such that near neighbours about touch.
+    geographic : bool, optional
+        As in `strip`.
+
+    Returns
+    -------
+    matplotlib.collections.PathCollection
+        The known nodes, for a colour bar.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> dots = draw_nodes(Figure().subplots(), [[0, 0], [1, 0], [2, 0]], [1.0, float("nan"), 3.0])
+    >>> dots.get_offsets().tolist()
+    [[0.0, 0.0], [2.0, 0.0]]
+    """
+    xy, geographic = _check_positions(positions, graph, geographic)
+    values = _check_values(values, len(xy), "values")
+    _set_view(ax, xy, geographic)
+    # Dots on a map close up to a surface; elsewhere the edges should show between them.
+    areas = _dot_areas(ax, xy, fill=1.0 if geographic else 0.7) if size is None else np.full(len(xy), size)
+    if graph is not None:
+        _draw_edges(ax, xy, graph, width=0.1 * float(np.sqrt(np.median(areas))))
+    known = ~np.isnan(values)
+    dot: dict[str, Any] = {"linewidths": 0, "clip_on": False}
+    ax.scatter(*xy[~known].T, s=areas[~known] / 2, c=UNKNOWN, zorder=2, **dot)
+    return ax.scatter(*xy[known].T, s=areas[known], c=values[known], norm=norm, cmap=cmap, zorder=3, **dot)
+
+
+def layout(graph: Graph) -> Array:
+    """Positions for a graph that has none: near in the graph is near in the picture, the same at every call.
+
+    Pivot MDS (Brandes and Pich 2007: distances to a few far-apart nodes, projected to the plane) gives the broad
+    shape, springs of length 1 with short-range repulsion the detail. Components are laid out one by one, the
+    largest first; beyond the 32 largest they become circles.
+
+    Returns
+    -------
+    array, shape (n, 2)
+        In units of about one edge length.
+
+    Examples
+    --------
+    >>> import residua
+    >>> layout(residua.Graph.from_edges([0, 1, 2], [1, 2, 3])).shape
+    (4, 2)
+    """
+    A = sparse.csr_array(graph.adjacency())
+    _, component = csgraph.connected_components(A, directed=False)
+    sizes = np.bincount(component)
+    xy = _circles(component, sizes)
+    for c in np.argsort(-sizes, kind="stable")[:32]:
+        if sizes[c] > 2:
+            members = np.flatnonzero(component == c)
+            xy[members] = _unfold(A[members][:, members])
+    return xy + _shelves(xy, component)[component]
+
+
+# Layout of one component, and of many.
+
+
+def _unfold(A: sparse.csr_array, rounds: int = 80) -> Array:
+    """Lay out a connected graph of at least 3 nodes, its long side along x."""
+    X = _principal(_pivot_distances(A, pivots=32) ** 2)
+    X /= np.median(_edge_lengths(A, X)) or np.abs(X).max()
+    # Twins (leaves of one hub) coincide so far; a spiral of small steps tells them apart.
+    turn = np.pi * (3 - np.sqrt(5)) * np.arange(len(X))
+    X += 0.05 * np.column_stack([np.cos(turn), np.sin(turn)])
+    for step in np.linspace(0.5, 0.05, rounds):
+        force = _springs(A, X) + _repulsion(X)
+        X += step * force / np.maximum(1, np.linalg.norm(force, axis=1, keepdims=True))
+    return _principal(X)
+
+
+def _pivot_distances(A: sparse.csr_array, pivots: int) -> Array:
+    """Hop distances (n, k) to nodes each chosen farthest from those before it."""
+    columns = [csgraph.dijkstra(A, unweighted=True, indices=0)]
+    nearest = np.full(A.shape[0], np.inf)
+    for _ in range(min(pivots, A.shape[0]) - 1):
+        nearest = np.minimum(nearest, columns[-1])
+        columns.append(csgraph.dijkstra(A, unweighted=True, indices=int(nearest.argmax())))
+    return np.column_stack(columns)
+
+
+def _principal(C: Array) -> Array:
+    """The two principal coordinates (n, 2) of the rows, with a fixed sign."""
+    C = C - C.mean(axis=0)
+    C = C - C.mean(axis=1, keepdims=True) if C.shape[1] > 2 else C
+    U, s, _ = np.linalg.svd(C, full_matrices=False)
+    X = U[:, :2] * s[:2]
+    return X * np.where(X[np.abs(X).argmax(axis=0), [0, 1]] < 0, -1, 1)
+
+
+def _edge_lengths(A: sparse.csr_array, X: Array) -> Array:
+    source = np.repeat(np.arange(len(X)), np.diff(A.indptr))
+    return np.linalg.norm(X[A.indices] - X[source], axis=1)
+
+
+def _springs(A: sparse.csr_array, X: Array) -> Array:
+    """Mean pull of a node's neighbours towards distance 1."""
+    degree = np.diff(A.indptr)
+    away = X[A.indices] - X[np.repeat(np.arange(len(X)), degree)]
+    stretch = 1 - 1 / np.maximum(np.linalg.norm(away, axis=1, keepdims=True), 1e-9)
+    return np.add.reduceat(away * stretch, A.indptr[:-1]) / degree[:, None]
+
+
+def _repulsion(X: Array, reach: int = 8) -> Array:
+    """Push from the few nearest nodes, fading with the square of distance."""
+    near = KDTree(X).query(X, k=min(reach + 1, len(X)))[1][:, 1:]
+    away = X[:, None] - X[near]
+    return 0.3 * np.sum(away / (0.1 + np.sum(away**2, axis=2, keepdims=True) ** 1.5), axis=1)
+
+
+def _circles(component: NDArray[np.intp], sizes: NDArray[np.intp]) -> Array:
+    """Every component on a circle of its own around 0, of unit distance between nodes."""
+    order = np.argsort(component, kind="stable")
+    rank = np.empty(len(component))
+    rank[order] = np.arange(len(component)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    turn, radius = 2 * np.pi * rank / sizes[component], np.where(sizes > 1, sizes, 0)[component] / (2 * np.pi)
+    return np.column_stack([radius * np.cos(turn), radius * np.sin(turn)])
+
+
+def _shelves(xy: Array, component: NDArray[np.intp]) -> Array:
+    """Shifts (components, 2) that set components in rows, the tallest first."""
+    low, high = np.full((2, component.max() + 1, 2), [[[np.inf]], [[-np.inf]]])
+    np.minimum.at(low, component, xy)
+    np.maximum.at(high, component, xy)
+    box = high - low + 1.5
+    order = np.argsort(-box[:, 1], kind="stable")
+    left = np.cumsum(box[order, 0]) - box[order, 0]
+    shelf = np.floor(left / max(box[:, 0].max(), np.sqrt(1.5 * box.prod(axis=1).sum()))).astype(int)
+    shelf = np.unique(shelf, return_inverse=True)[1]
+    first = np.searchsorted(shelf, np.arange(shelf[-1] + 1))
+    top = -np.cumsum(np.r_[0, box[order[first], 1][:-1]])
+    shift = np.empty_like(low)
+    shift[order] = np.column_stack([left - left[first][shelf], top[shelf] - box[order, 1]]) - low[order]
+    return shift
+
+
+# The page: frames, scales, bars.
+
+
+def _frames(count: int, width: float, ratio: float) -> tuple[Figure, list[tuple[Axes, Axes]]]:
+    """A figure with `count` panels, each axes with its colour bar below; all lengths in inches."""
+    from matplotlib.figure import Figure
+
+    rows = 1 if count <= 3 else 2
+    columns = -(-count // rows)
+    margin, gap, head, foot = 0.1, 0.2, 0.3, 0.42
+    w = (width - 2 * margin - gap * (columns - 1)) / columns
+    h = w * ratio
+    height = 2 * margin + rows * (head + h + foot)
+    figure = Figure(figsize=(width, height), facecolor="white")
+
+    def axes(x: float, y: float, w: float, h: float) -> Axes:
+        return figure.add_axes((x / width, y / height, w / width, h / height))
+
+    frames = []
+    for row, column in list(np.ndindex(rows, columns))[:count]:
+        x = margin + column * (w + gap)
+        y = height - margin - (row + 1) * (head + h) - row * foot
+        frames.append((axes(x, y, w, h), axes(x + 0.28 * w, y - 0.16, 0.44 * w, 0.075)))
+    return figure, frames
+
+
+def _colour_bar(bar: Axes, dots: PathCollection, values: Array, label: str, key: bool) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    beyond = bool((values < dots.norm.vmin).any()), bool((values > dots.norm.vmax).any())
+    extend = ("neither", "min", "max", "both")[beyond[0] + 2 * beyond[1]]
+    scale = bar.figure.colorbar(dots, cax=bar, orientation="horizontal", extend=extend, ticks=MaxNLocator(4))
+    scale.outline.set_visible(False)
+    bar.tick_params(labelsize=7.5, labelcolor=INK, color=INK, length=2, width=0.5, pad=2)
+    words = {"transform": bar.transAxes, "va": "center", "fontsize": 7.5}
+    bar.text(-0.1, 0.5, label, ha="right", color=INK, **words)
+    if key:
+        bar.text(1.12, 0.5, "\N{BLACK CIRCLE}", color=UNKNOWN, **words)
+        bar.text(1.21, 0.5, "no value", color=INK, **words)
+
+
+def _centred_titles(titles: Collection[str], diverging: Collection[str] | None) -> set[str]:
+    if diverging is None:
+        return {t for t in titles if "residual" in t.casefold() or "correction" in t.casefold()}
+    unknown = set(diverging) - set(titles)
+    if unknown:
+        raise ValueError(f"diverging names {sorted(unknown)}, not among the panels {list(titles)}.")
+    return set(diverging)
+
+
+def _plain_scale(values: Array, clip: float) -> Normalize:
+    from matplotlib.colors import Normalize
+
+    if not len(values):
+        return Normalize(0, 1)
+    low, high = np.quantile(values, clip, method="lower"), np.quantile(values, 1 - clip, method="higher")
+    return Normalize(low, high) if low < high else Normalize(low - 0.5, high + 0.5)
+
+
+def _centred_scale(values: Array, clip: float) -> Normalize:
+    from matplotlib.colors import Normalize
+
+    reach = np.quantile(np.abs(values), 1 - 2 * clip, method="higher") if len(values) else 1.0
+    return Normalize(-reach, reach) if reach > 0 else Normalize(-1, 1)
+
+
+def _pool(columns: list[Array]) -> Array:
+    values = np.concatenate([*columns, np.empty(0)])
+    return values[~np.isnan(values)]
+
+
+def _diverging_colours() -> Colormap:
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list("residua", DIVERGING)
+
+
+# One map: view, dots, edges.
+
+
+def _set_view(ax: Axes, xy: Array, geographic: bool) -> None:
+    (left, bottom), (right, top) = _corners(xy, geographic)
+    ax.set(xlim=(left, right), ylim=(bottom, top), aspect=_stretch(xy, geographic))
+    ax.axis("off")
+    ax.apply_aspect()
+
+
+def _corners(xy: Array, geographic: bool) -> tuple[Array, Array]:
+    """Lower left and upper right of the picture, with a margin for dots at the rim."""
+    low, high = xy.min(axis=0), xy.max(axis=0)
+    margin = (
+        max(0.025, 0.25 / np.sqrt(len(xy)))
+        * (np.max(high - low) or 1.0)
+        / np.array([1, _stretch(xy, geographic)])
+    )
+    return low - margin, high + margin
+
+
+def _stretch(xy: Array, geographic: bool) -> float:
+    """Length of one unit of y over one of x: a degree of longitude shrinks towards the poles."""
+    return float(1 / np.cos(np.radians(xy[:, 1].mean()))) if geographic else 1.0
+
+
+def _height_over_width(xy: Array, geographic: bool) -> float:
+    low, high = _corners(xy, geographic)
+    ratio = (high - low)[1] / (high - low)[0] * _stretch(xy, geographic)
+    return float(np.clip(ratio, 0.35, 1.3))
+
+
+def _dot_areas(ax: Axes, xy: Array, fill: float) -> Array:
+    """Square points (n,) of dots that fill a share of the way to the nearest nodes, wider where nodes are sparse."""
+    points = ax.transData.transform(xy) * 72 / ax.figure.dpi
+    if len(points) < 3:
+        return np.full(len(points), 100.0)
+    spacing = fill * KDTree(points).query(points, k=3)[0][:, 1:].mean(axis=1)
+    visible = 0.25 * np.sqrt(np.prod(np.ptp(points, axis=0)) / len(points))
+    usual = np.clip(np.median(spacing), max(0.7, min(visible, 10)), 10)
+    return np.clip(spacing, usual, 2 * usual) ** 2
+
+
+def _draw_edges(ax: Axes, xy: Array, graph: Graph, width: float) -> None:
+    from matplotlib.collections import LineCollection
+
+    edges = sparse.triu(graph.adjacency(), k=1, format="coo")
+    if not 0 < edges.nnz <= MAX_EDGES:
+        return
+    segments = xy[np.column_stack([edges.row, edges.col])]  # (m, 2, 2)
+    alpha = float(np.clip(1.8 * len(xy) / edges.nnz, 0.1, 0.6))  # many edges per node would bury the nodes
+    lines = LineCollection(segments, colors=EDGE, linewidths=width, alpha=alpha, zorder=1)
+    ax.add_collection(lines, autolim=False)
+
+
+# What came in.
+
+
+def _check_positions(positions: Any, graph: Graph | None, geographic: bool | None) -> tuple[Array, bool]:
+    named = {"longitude", "latitude"} <= set(getattr(positions, "columns", ()))
+    xy = np.asarray(positions[["longitude", "latitude"]] if named else positions, dtype=np.float64)
+    if xy.ndim != 2 or xy.shape[1] != 2 or not len(xy):
+        raise ValueError(f"positions has shape {xy.shape}; give one x and one y per node, shape (n, 2).")
+    if not np.isfinite(xy).all():
+        raise ValueError(
+            f"positions is not finite at row {(~np.isfinite(xy)).any(axis=1).argmax()}; place every node."
+        )
+    if graph is not None and graph.n_nodes != len(xy):
+        raise ValueError(
+            f"positions has {len(xy)} rows but graph has {graph.n_nodes} nodes; order positions like graph.nodes."
+        )
+    return xy, named if geographic is None else geographic
+
+
+def _check_values(values: ArrayLike, n: int, name: str) -> Array:
+    values = np.asarray(values, dtype=np.float64)
+    if values.shape != (n,):
+        raise ValueError(
+            f"{name} has shape {values.shape} but there are {n} positions; give one value per node."
+        )
+    if np.isinf(values).any():
+        raise ValueError(f"{name} is infinite at index {np.isinf(values).argmax()}; use NaN for unknown.")
+    return values
