@@ -234,7 +234,7 @@ def test_distance_in_the_picture_follows_distance_in_the_graph(graph, positions)
 @pytest.mark.parametrize(
     "graph",
     [
-        Graph.from_edges([0] * 12, range(1, 13)),
+        Graph.from_edges([0] * 80, range(1, 81)),
         Graph.from_edges(*np.triu_indices(7, k=1)),
         Graph.from_edges([0, 1], [1, 2], nodes=range(30)),
         Graph.from_edges([0], [1]),

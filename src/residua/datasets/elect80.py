@@ -12,18 +12,18 @@ from residua.graph import Graph
 FEATURES = ["college", "homeownership", "income"]
 COORDINATES = ["longitude", "latitude"]
 SOURCE = (
-    "CC0. spData (Debian package r-cran-spdata 2.2.1), objects elect80 and e80_queen; originally R. K. Pace and "
-    "R. Barry, Quick computation of spatial autoregressive estimators, Geographical Analysis 29, 1997."
+    "CC0. spData (Debian package r-cran-spdata 2.2.1), objects elect80 and e80_queen; originally R. K. Pace "
+    "and R. Barry, Quick computation of spatial autoregressive estimators, Geographical Analysis 29, 1997."
 )
 
 
 def load_elect80() -> Dataset:
     """Load turnout in the 1980 US presidential election; it ships with the package.
 
-    Nodes are 3,107 counties of the contiguous states, named by five-digit FIPS text; 9,063 edges join counties
-    that touch. The label is turnout, votes cast per eligible voter. The features are college and homeownership
-    (per eligible voter) and income (thousands of dollars per head); ``nodes`` has longitude and latitude in
-    degrees.
+    Nodes are 3,107 counties of the contiguous states, named by five-digit FIPS text; 9,063 edges join those
+    that touch. The label is turnout, votes cast per eligible voter. The features are college and
+    homeownership (per eligible voter) and income (thousand dollars per head); ``nodes`` has longitude and
+    latitude in degrees.
 
     Returns
     -------

@@ -43,7 +43,7 @@ class CG:
     max_iter : give up after this many steps, with a warning
     """
 
-    tol: float = 1e-9
+    tol: float = 1e-10
     max_iter: int = 10_000
 
     def solve(self, A: Operator, B: np.ndarray, start: np.ndarray | None = None) -> Solution:

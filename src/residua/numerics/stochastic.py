@@ -10,7 +10,7 @@ For one term the nodes of S serve every alpha.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
@@ -22,62 +22,69 @@ from residua.numerics.logdet import Estimate, Ratio, Strategy, _positions
 from residua.numerics.operator import Shifted, Sparse, weighted_sum
 
 
+FIRST_PROBES = 8
+
+
 @dataclass(frozen=True)
 class Lanczos(Strategy):
     """Stochastic Lanczos quadrature.
 
     Parameters
     ----------
-    probes : random sign vectors
+    probes : random sign vectors; None starts with 8 and lets a fit ask for more until their error is negligible
     steps : Lanczos steps for each
     control_variates : take out what is known exactly; without, the plain estimator of the paper
     random_state : seed of the probes
     dtype : float64, or float32 for half the memory traffic
     """
 
-    probes: int = 16
+    probes: int | None = None
     steps: int = 24
     control_variates: bool = True
     random_state: int = 0
     dtype: type = np.float64
 
     def __post_init__(self):
-        if self.probes < 2 or self.steps < 2:
+        if (self.probes or 2) < 2 or self.steps < 2:
             raise ValueError(f"probes={self.probes}, steps={self.steps}: Lanczos needs at least 2 of each.")
 
     def prepare(self, terms, subset=None):
         terms = [S.astype(self.dtype) for S in terms]
         kind = _Cached if len(terms) == 1 else _Moving
-        return kind(self, terms, _positions(subset))
+        return kind(self, terms, _positions(subset), self.probes or FIRST_PROBES)
 
-    def probe_signs(self, n: int) -> np.ndarray:
-        """The (n, probes) random signs; more probes keep the first ones."""
-        columns = [np.random.default_rng([self.random_state, i]).integers(0, 2, n, np.int8) for i in range(self.probes)]
-        return (2 * np.stack(columns, axis=1) - 1).astype(self.dtype)
-
-    def with_probes(self, probes: int) -> Lanczos:
-        return replace(self, probes=probes)
+    def signs(self, n: int, first: int, last: int) -> np.ndarray:
+        """Probes ``first`` to ``last`` as columns; each has its own stream, so more probes keep the first ones."""
+        streams = [np.random.default_rng([self.random_state, i]) for i in range(first, last)]
+        return (2 * np.stack([rng.integers(0, 2, n, np.int8) for rng in streams], axis=1) - 1).astype(self.dtype)
 
 
 class Side:
     """One matrix of the ratio: its quadrature, and what is known of it exactly."""
 
-    def __init__(self, S: Sparse, Z: np.ndarray, strategy: Lanczos):
-        self.known = 0  # eigenvalues 1 with known eigenvectors
+    def __init__(self, S: Sparse, strategy: Lanczos):
+        self.S, self.strategy = S, strategy
+        self.kernel = Constants(S) if strategy.control_variates else None
         self.moments = np.zeros(0)
-        if strategy.control_variates:
-            Z, self.known = project_out_constant(S, Z)
-            self.moments = power_moments(S, budget=strategy.probes * strategy.steps / 4) - self.known
-        self.quadrature = quadrature(S, Z, strategy.steps)
-        self.fit = _polynomial_fit(self.quadrature, len(self.moments))
+        if self.kernel:
+            self.moments = power_moments(S, budget=FIRST_PROBES * strategy.steps / 4) - self.kernel.count
+
+    def probe(self, Z: np.ndarray) -> None:
+        """Run Lanczos from the columns of Z; later calls add to the earlier."""
+        Z = self.kernel.project_out(Z) if self.kernel else Z
+        rule = quadrature(self.S, Z, self.strategy.steps)
+        if hasattr(self, "rule"):
+            pairs = zip((self.rule.nodes, self.rule.weights), (rule.nodes, rule.weights), strict=True)
+            rule = Quadrature(*(np.concatenate(pair) for pair in pairs))
+        self.rule = rule
+        self.fit = _polynomial_fit(rule, len(self.moments))
 
     def estimate(self, f) -> tuple[float, np.ndarray]:
         """The part of ``tr f(S)`` that is exact, and the remainder by probe."""
-        x, w = self.quadrature.nodes, self.quadrature.weights
-        values = f(x)
+        values = f(self.rule.nodes)
         c = self.fit @ values.ravel()
-        remainder = (w * (values - _powers(x, len(c)) @ c)).sum(axis=1)
-        exact = self.known * float(f(np.ones(1))[0]) if self.known else 0.0
+        remainder = (self.rule.weights * (values - _powers(self.rule.nodes, len(c)) @ c)).sum(axis=1)
+        exact = self.kernel.count * float(f(np.ones(1))[0]) if self.kernel and self.kernel.count else 0.0
         return exact + float(c @ self.moments), remainder
 
 
@@ -86,14 +93,20 @@ class _Cached(Ratio):
 
     exact = False
 
-    def __init__(self, strategy: Lanczos, terms, subset):
-        self.strategy = strategy
-        self.method = _method(strategy)
-        S = terms[0]
-        Z = strategy.probe_signs(S.shape[0])
-        self.sides = [Side(S, Z, strategy)]
+    def __init__(self, strategy: Lanczos, terms, subset, probes: int):
+        self.strategy, self.subset, self.probes = strategy, subset, 0
+        self.sides = [Side(terms[0], strategy)]
         if len(subset):
-            self.sides.append(Side(S.submatrix(subset), Z[subset], strategy))
+            self.sides.append(Side(terms[0].submatrix(subset), strategy))
+        self.add_probes(probes)
+
+    def add_probes(self, total: int) -> None:
+        """Go on until there are ``total`` probes."""
+        Z = self.strategy.signs(self.sides[0].S.shape[0], self.probes, total)
+        for side, rows in zip(self.sides, (slice(None), self.subset), strict=False):
+            side.probe(np.ascontiguousarray(Z[rows]))
+        self.probes = total
+        self.method = _method(self.strategy, total)
 
     def _estimate(self, f) -> Estimate:
         return _difference([side.estimate(f) for side in self.sides])
@@ -111,22 +124,35 @@ class _Moving(Ratio):
 
     exact = False
 
-    def __init__(self, strategy: Lanczos, terms, subset):
-        self.strategy = strategy
-        self.method = _method(strategy) + ", run anew for each alpha"
-        Z = strategy.probe_signs(terms[0].shape[0])
-        self.sides = [(terms, Z)]
+    def __init__(self, strategy: Lanczos, terms, subset, probes: int):
+        self.strategy, self.subset, self.probes = strategy, subset, 0
+        self.sides = [terms]
         if len(subset):
-            self.sides.append(([S.submatrix(subset) for S in terms], Z[subset]))
+            self.sides.append([S.submatrix(subset) for S in terms])
+        self.add_probes(probes)
+
+    def add_probes(self, total: int) -> None:
+        """Use ``total`` probes from now on."""
+        self.Z = self.strategy.signs(self.sides[0][0].shape[0], 0, total)
+        self.probes = total
+        self.method = _method(self.strategy, total) + ", run anew for each alpha"
+
+    def _probes(self):
+        return (np.ascontiguousarray(self.Z[rows]) for rows in (slice(None), self.subset))
 
     def value(self, alpha):
-        sides = [Side(weighted_sum(terms, alpha), Z, self.strategy) for terms, Z in self.sides]
-        return _difference([side.estimate(lambda x: np.log1p(-x)) for side in sides])
+        parts = []
+        for terms, Z in zip(self.sides, self._probes(), strict=False):
+            side = Side(weighted_sum(terms, alpha), self.strategy)
+            side.probe(Z)
+            parts.append(side.estimate(lambda x: np.log1p(-x)))
+        return _difference(parts)
 
     def gradient(self, alpha):
-        parts = [self._slopes(terms, weighted_sum(terms, alpha), Z) for terms, Z in self.sides]
-        pairs = [_difference([side[t] for side in parts]) for t in range(len(alpha))]
-        return Estimate(*(np.array(column) for column in zip(*pairs, strict=True)))
+        pairs = zip(self.sides, self._probes(), strict=False)
+        parts = [self._slopes(terms, weighted_sum(terms, alpha), Z) for terms, Z in pairs]
+        estimates = [_difference([side[t] for side in parts]) for t in range(len(alpha))]
+        return Estimate(*(np.array(column) for column in zip(*estimates, strict=True)))
 
     def _slopes(self, terms, M, Z):
         """``-tr((I - M)^-1 S_t)`` for each t; the first terms of its series, tr S_t and tr(M S_t), are exact."""
@@ -139,9 +165,9 @@ class _Moving(Ratio):
         return [(e, -np.einsum("ij,ij->j", S @ Z, X, dtype=float)) for e, S in zip(exact, terms, strict=True)]
 
 
-def _method(strategy: Lanczos) -> str:
+def _method(strategy: Lanczos, probes: int) -> str:
     how = "with exact moments as control variates" if strategy.control_variates else "plain"
-    return f"estimated: Lanczos quadrature, {strategy.probes} probes x {strategy.steps} steps, {how}"
+    return f"estimated: Lanczos quadrature, {probes} probes x {strategy.steps} steps, {how}"
 
 
 def _difference(parts) -> Estimate:
@@ -172,17 +198,26 @@ def power_moments(S: Sparse, budget: float = np.inf) -> np.ndarray:
     return np.array([S.shape[0], *low, *kernels.power_traces(*arrays).sum(axis=0)])
 
 
-def project_out_constant(S: Sparse, Z: np.ndarray) -> tuple[np.ndarray, int]:
-    """Z without its part along ``1/scale`` on each component, where that is an eigenvector of eigenvalue 1."""
-    used = (S.scale > 0) & (np.diff(S.indptr) > 0)
-    u = np.divide(1.0, S.scale, out=np.zeros(S.shape[0], S.dtype), where=used)
-    tolerance = 1e3 * np.finfo(S.dtype).eps * max(float(np.abs(u).max(initial=0)), 1.0)
-    if not used.any() or np.abs(S @ u - u).max() > tolerance:
-        return Z, 0
-    _, component = connected_components(S.to_scipy(), directed=False)
-    square = np.bincount(component, u * u)
-    Z = Z.copy()
-    for k in range(Z.shape[1]):
-        along = np.bincount(component, u * Z[:, k]) / np.where(square > 0, square, 1)
-        Z[:, k] -= along[component] * u
-    return Z, int((square > 0).sum())
+class Constants:
+    """The vectors ``1/scale`` on each component of S, where they are eigenvectors of eigenvalue 1."""
+
+    def __init__(self, S: Sparse):
+        used = (S.scale > 0) & (np.diff(S.indptr) > 0)
+        self.u = np.divide(1.0, S.scale, out=np.zeros(S.shape[0], S.dtype), where=used)
+        self.count = 0
+        tolerance = 1e3 * np.finfo(S.dtype).eps * max(float(np.abs(self.u).max(initial=0)), 1.0)
+        if used.any() and np.abs(S @ self.u - self.u).max() <= tolerance:
+            _, self.component = connected_components(S.to_scipy(), directed=False)
+            square = np.bincount(self.component, self.u * self.u)
+            self.count = int((square > 0).sum())
+            self.square = np.where(square > 0, square, 1)
+
+    def project_out(self, Z: np.ndarray) -> np.ndarray:
+        """Z (n, k) without its part along them."""
+        if not self.count:
+            return Z
+        Z = Z.copy()
+        for k in range(Z.shape[1]):
+            along = np.bincount(self.component, self.u * Z[:, k]) / self.square
+            Z[:, k] -= along[self.component] * self.u
+        return Z

@@ -1,0 +1,104 @@
+"""What a fitted model is worth, told from its training labels left out one by one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import norm
+
+from residua import metrics
+from residua.graph import Graph
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Leave-one-out accuracy of base and corrected predictions, and the correlation before and after."""
+
+    n_labelled: int
+    r2_base: float
+    r2_corrected: float
+    moran_base: metrics.MoranResult | None  # None where it is not defined: constant errors or no edge among labels
+    moran_corrected: metrics.MoranResult | None
+    alpha: dict[str, float]
+    alpha_interval: dict[str, tuple[float, float]]  # 95 %
+    p_value: float | None  # of no correlation; None unless it was learned
+    coverage: float  # of the 90 % Gaussian interval
+    warnings: tuple[str, ...]
+
+    @property
+    def verdict(self) -> str:
+        """One sentence: do the neighbours help?"""
+        gain = self.r2_corrected - self.r2_base
+        change = f"R2 {self.r2_base:.3f} alone, {self.r2_corrected:.3f} with them, each label left out in turn"
+        if self.p_value is not None and self.p_value > 0.05:
+            return f"No correlation among neighbours was found (p = {self.p_value:.2g}; {change})."
+        if gain > 0.005:
+            return f"The neighbours help: {change}."
+        return f"The neighbours do not help: {change}."
+
+    def __str__(self) -> str:
+        lines = [self.verdict, ""]
+        for t, value in self.alpha.items():
+            low, high = self.alpha_interval[t]
+            lines.append(f"  alpha[{t}] = {value:+.4f}, 95 % interval [{low:+.4f}, {high:+.4f}]")
+        for name, moran in (("base", self.moran_base), ("corrected", self.moran_corrected)):
+            told = "not defined" if moran is None else f"{moran.statistic:+.3f} (z = {moran.z_score:.1f})"
+            lines.append(f"  Moran's I of the {name} errors: {told}")
+        lines.append(f"  Gaussian 90 % intervals cover {self.coverage:.1%} of {self.n_labelled:,} labels")
+        return "\n".join(lines + [f"  note: {text}" for text in self.warnings])
+
+
+def diagnose(
+    *,
+    graph: Graph,
+    y: np.ndarray,
+    base_error: np.ndarray,
+    corrected_error: np.ndarray,
+    corrected_variance: np.ndarray,
+    alpha: dict[str, float],
+    alpha_interval: dict[str, tuple[float, float]],
+    correlation: str | None,
+    p_value: float | None,
+) -> Diagnosis:
+    """Put together a diagnosis from errors at the labelled nodes."""
+    labels = y[~np.isnan(y)]
+    covered = float(np.mean(np.abs(corrected_error) <= norm.ppf(0.95) * np.sqrt(corrected_variance)))
+    return Diagnosis(
+        n_labelled=len(labels),
+        r2_base=_r2(labels, base_error),
+        r2_corrected=_r2(labels, corrected_error),
+        moran_base=_moran(graph, y, base_error),
+        moran_corrected=_moran(graph, y, corrected_error),
+        alpha=dict(alpha),
+        alpha_interval=alpha_interval,
+        p_value=p_value,
+        coverage=covered,
+        warnings=tuple(_notes(covered, len(labels), alpha, correlation)),
+    )
+
+
+def _r2(labels: np.ndarray, error: np.ndarray) -> float:
+    return metrics.r2(labels, labels - error) if np.ptp(labels) > 0 else float("nan")
+
+
+def _moran(graph: Graph, y: np.ndarray, error: np.ndarray) -> metrics.MoranResult | None:
+    values = np.full(graph.n_nodes, np.nan)
+    values[~np.isnan(y)] = error
+    try:
+        return metrics.morans_i(values, graph)
+    except ValueError:
+        return None
+
+
+def _notes(covered: float, n: int, alpha: dict[str, float], correlation: str | None):
+    slack = 3 * np.sqrt(0.09 / n)
+    if abs(covered - 0.9) > max(slack, 0.03):
+        yield (
+            f"Gaussian 90 % intervals cover {covered:.1%}: the residuals are not Gaussian; "
+            'use predict_interval(method="conformal").'
+        )
+    if correlation == "learned":
+        for t, value in alpha.items():
+            if value > 0.9999:
+                yield f"alpha[{t}] is at 1 to four digits: the base is free to shift by a constant on each component."

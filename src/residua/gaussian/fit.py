@@ -1,0 +1,281 @@
+"""Correlation learned from residuals: maximum likelihood with beta, and the mean's coefficients, profiled out.
+
+    Omega(alpha) = |L| log(q / |L|) - h(alpha) + const,   beta = |L| / q,
+    q = min over theta of (y - Z theta)' Gbar (y - Z theta),   Gbar = G_LL - G_LU G_UU^-1 G_UL
+
+y labels or residuals at L, Z design of a linear mean (may be empty). The search runs over a = arctanh(alpha).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.optimize import brentq, minimize, minimize_scalar
+from scipy.stats import chi2, norm
+
+from residua.gaussian.likelihood import Likelihood, QuadraticForm
+from residua.gaussian.precision import ALPHA_MAX
+from residua.graph import Graph
+from residua.numerics import Strategy
+from residua.numerics.logdet import Estimate
+from residua.validation import check_known_values
+
+A_MAX = float(np.arctanh(ALPHA_MAX))
+MAX_PROBES = 512
+
+
+@dataclass(frozen=True)
+class CorrelationFit:
+    """What residuals say of the correlation along edges, and how each number was computed."""
+
+    alpha: dict[str, float]
+    alpha_stderr: dict[str, float]
+    beta: float
+    beta_stderr: float
+    log_likelihood: float
+    p_value: float
+    n_labelled: int
+    alpha_mc_error: dict[str, float]  # from random probes; 0 where the log-determinant is exact
+    methods: dict[str, str]
+    coefficients: np.ndarray = field(default_factory=lambda: np.empty(0))
+    coefficient_covariance: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
+    profile: Profile | None = field(default=None, repr=False, compare=False)
+
+    def interval(self, coverage: float = 0.95) -> dict[str, tuple[float, float]]:
+        """Profile-likelihood interval of each alpha; an end at -1 or 1 is open."""
+        if self.profile is None:
+            return {t: _wald(self.alpha[t], self.alpha_stderr[t], coverage) for t in self.alpha}
+        at = np.arctanh(np.clip(list(self.alpha.values()), -ALPHA_MAX, ALPHA_MAX))
+        ends = (self.profile.interval(at, t, coverage) for t in range(len(at)))
+        return dict(zip(self.alpha, ends, strict=True))
+
+    def summary(self) -> str:
+        """The fit as a few lines of text."""
+        lines = [f"Correlation of residuals at {self.n_labelled:,} labelled nodes", ""]
+        for t, value in self.alpha.items():
+            mc = f", Monte-Carlo error {self.alpha_mc_error[t]:.1g}" if self.alpha_mc_error[t] else ""
+            lines.append(f"  alpha[{t}] = {value:+.4f}  (standard error {self.alpha_stderr[t]:.2g}{mc})")
+        lines += [
+            f"  beta = {self.beta:.4g}  (standard error {self.beta_stderr:.2g})",
+            f"  log-likelihood = {self.log_likelihood:.2f}",
+            f"  p = {self.p_value:.3g} for no correlation (likelihood-ratio test)",
+            "",
+            *(f"  {what}: {how}" for what, how in self.methods.items()),
+        ]
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.summary()
+
+
+def fit_correlation(
+    residual: np.ndarray, graph: Graph, *, logdet: str | Strategy = "auto", random_state: int = 0
+) -> CorrelationFit:
+    """Learn how strongly, and with which sign, residuals are shared along edges.
+
+    Parameters
+    ----------
+    residual : (n,) residuals in the order of ``graph.nodes``, NaN where unknown
+    graph : the graph
+    logdet : "auto" (exact where cheap), ``Eigen()``, ``Cholesky()`` or ``Lanczos(probes, steps)``
+    random_state : seed of the random probes, where they are used
+
+    Examples
+    --------
+    >>> import numpy as np, residua
+    >>> ring = residua.Graph.from_edges(np.arange(50), (np.arange(50) + 1) % 50)
+    >>> fit = residua.fit_correlation(np.sin(np.arange(50) / 4), ring)
+    >>> fit.alpha["edge"] > 0.9, fit.p_value < 1e-6
+    (True, True)
+    """
+    values, labelled = check_known_values(residual, graph, "residual")
+    likelihood = Likelihood(graph, labelled, logdet, random_state=random_state)
+    return fit_profile(likelihood, values[labelled], graph.edge_types)
+
+
+def fit_profile(
+    likelihood: Likelihood, y: np.ndarray, edge_types: tuple[str, ...], design: np.ndarray | None = None
+) -> CorrelationFit:
+    """Fit alpha, beta and the coefficients of ``design`` (|L|, d) to y (|L|,)."""
+    profile = Profile(likelihood, y, design)
+    at = profile.optimise()
+    return profile.result(at, edge_types)
+
+
+class Profile:
+    """Omega as a function of a = arctanh(alpha) alone."""
+
+    def __init__(self, likelihood: Likelihood, y: np.ndarray, design: np.ndarray | None = None):
+        Z = np.empty((len(y), 0)) if design is None else design
+        self.likelihood = likelihood
+        # Unit scale for every column: labels may be counted in millions or in millionths.
+        self.size = float(np.sqrt(np.mean(y**2)))
+        if self.size == 0:
+            raise ValueError("residual is zero at every labelled node; there is nothing left to correlate.")
+        self.units = np.where(np.abs(Z).max(axis=0, initial=0) > 0, np.linalg.norm(Z, axis=0), 1.0)
+        self.form = QuadraticForm(likelihood, np.column_stack([y / self.size, Z / self.units]))
+        self.n = len(y)
+        self.p = len(likelihood.terms)
+        self._heights: dict[bytes, Estimate] = {}
+
+    def least_squares(self, alpha: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        """q, coefficients and ``(Z' Gbar Z)^+``, all in unit scale."""
+        Q = self.form(alpha)
+        inverse = np.linalg.pinv(Q[1:, 1:], rcond=1e-12, hermitian=True)
+        theta = inverse @ Q[1:, 0]
+        q = float(Q[0, 0] - Q[0, 1:] @ theta)
+        if q <= 1e-13 * Q[0, 0]:
+            raise ValueError(
+                f"the linear mean fits all {self.n} labels exactly with {len(theta)} coefficients, which leaves no "
+                "residual to learn from; use fewer features or a regularised base such as sklearn's Ridge."
+            )
+        return q, theta, inverse
+
+    def h(self, alpha: np.ndarray) -> Estimate:
+        key = alpha.tobytes()
+        if key not in self._heights:
+            self._heights[key] = self.likelihood.ratio.value(alpha)
+        return self._heights[key]
+
+    def omega(self, a: np.ndarray) -> float:
+        """-2 log-likelihood in unit scale, beta and theta at their best."""
+        alpha = np.tanh(np.atleast_1d(a))
+        q, _, _ = self.least_squares(alpha)
+        return self.n * (np.log(q / self.n) + 1 + np.log(2 * np.pi)) - float(self.h(alpha).value)
+
+    def gradient(self, a: np.ndarray) -> np.ndarray:
+        alpha = np.tanh(a)
+        q, theta, _ = self.least_squares(alpha)
+        direction = np.concatenate([[1.0], -theta])
+        slopes = np.array([direction @ dQ @ direction for dQ in self.form.slopes(alpha)])
+        return (self.n * slopes / q - self.likelihood.ratio.gradient(alpha).value) * (1 - alpha**2)
+
+    def optimise(self) -> np.ndarray:
+        """The best a, with enough Lanczos steps and probes for it."""
+        at = self._search()
+        ratio = self.likelihood.ratio
+        if not ratio.exact and self.likelihood.strategy.probes is None:
+            while (wanted := self._wanted_probes(at)) > ratio.probes:
+                ratio.add_probes(wanted)
+                self._heights.clear()
+                at = self._search(at)
+        return at
+
+    def _wanted_probes(self, at: np.ndarray) -> int:
+        """Probes for which the Monte-Carlo error of alpha is a tenth of its standard error."""
+        stderr, mc = self.errors(at)
+        worst = float(np.max(mc / np.where(stderr > 0, stderr, np.inf), initial=0))
+        probes = self.likelihood.ratio.probes
+        return min(MAX_PROBES, int(np.ceil(probes * 1.2 * (worst / 0.1) ** 2))) if worst > 0.1 else probes
+
+    def _search(self, start: np.ndarray | None = None) -> np.ndarray:
+        return self._search_line(start) if self.p == 1 else self._search_space(start)
+
+    def _search_line(self, start: np.ndarray | None) -> np.ndarray:
+        cheap = "factor" not in self.likelihood.ratio.method
+        grid = np.linspace(-A_MAX, A_MAX, 59 if cheap else 15)
+        if start is not None:
+            grid = start[0] + np.linspace(-0.5, 0.5, 5)
+        while True:
+            values = [self.omega(a) for a in grid]
+            best = int(np.argmin(values))
+            if not self.form.refine(np.tanh(grid[best : best + 1])):
+                break
+        if max(values) - min(values) < 1e-9 * self.n:
+            return np.zeros(1)  # no edge joins what is known: the labels do not speak of alpha
+        bounds = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
+        while True:
+            found = minimize_scalar(self.omega, bounds=bounds, method="bounded", options={"xatol": 1e-7})
+            if not self.form.refine(np.tanh(np.array([found.x]))):
+                return np.array([found.x])
+
+    def _search_space(self, start: np.ndarray | None) -> np.ndarray:
+        """Several edge types have local optima: start from every corner and the middle, keep the best."""
+        corners = np.array(np.meshgrid(*[[-3.0, 3.0]] * self.p)).reshape(self.p, -1).T[:16]
+        starts = [start] if start is not None else sorted([np.zeros(self.p), *corners], key=self.omega)[:3]
+        bounds = [(-A_MAX, A_MAX)] * self.p
+        runs = [minimize(self.omega, s, jac=self.gradient, method="L-BFGS-B", bounds=bounds) for s in starts]
+        return min(runs, key=lambda run: run.fun).x
+
+    def hessian(self, at: np.ndarray, step: float = 0.02) -> np.ndarray:
+        """Second derivatives of Omega in a, by central differences."""
+        if self.p == 1:
+            up, here, down = (self.omega(at + d) for d in (step, 0.0, -step))
+            return np.array([[(up - 2 * here + down) / step**2]])
+        rows = [(self.gradient(at + d) - self.gradient(at - d)) / (2 * step) for d in step * np.eye(self.p)]
+        return (np.array(rows) + np.array(rows).T) / 2
+
+    def errors(self, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Standard errors of alpha and their Monte-Carlo errors."""
+        alpha = np.tanh(at)
+        values, vectors = np.linalg.eigh(self.hessian(at))
+        flat = values < 1e-9 * self.n
+        inverse = (vectors / np.where(flat, np.inf, values)) @ vectors.T
+        stderr = np.sqrt(2 * np.diag(inverse)) * (1 - alpha**2)
+        unsure = np.any(np.abs(vectors[:, flat]) > 1e-6, axis=1)
+        noise = np.asarray(self.likelihood.ratio.gradient(alpha).stderr) * (1 - alpha**2)
+        mc = np.sqrt((inverse**2) @ noise**2) * (1 - alpha**2)
+        return np.where(unsure, np.inf, stderr), mc
+
+    def interval(self, at: np.ndarray, t: int, coverage: float) -> tuple[float, float]:
+        """Where the profile likelihood of alpha_t falls by the chi-square quantile."""
+        limit = self.omega(at) + chi2.ppf(coverage, 1)
+
+        def excess(x: float) -> float:
+            return self._others_best(at, t, x) - limit
+
+        ends = []
+        for end in (-A_MAX, A_MAX):
+            crosses = excess(end) > 0
+            ends.append(float(np.tanh(brentq(excess, at[t], end, xtol=1e-4))) if crosses else float(np.sign(end)))
+        return ends[0], ends[1]
+
+    def _others_best(self, at: np.ndarray, t: int, x: float) -> float:
+        fixed = at.copy()
+        fixed[t] = x
+        if self.p == 1:
+            return self.omega(fixed)
+        bounds = [(-A_MAX, A_MAX)] * self.p
+        bounds[t] = (x, x)
+        return float(minimize(self.omega, fixed, jac=self.gradient, method="L-BFGS-B", bounds=bounds).fun)
+
+    def result(self, at: np.ndarray, edge_types: tuple[str, ...]) -> CorrelationFit:
+        alpha = np.tanh(at)
+        q, theta, inverse = self.least_squares(alpha)
+        stderr, mc = self.errors(at)
+        beta = self.n / q
+        gain = self.omega(np.zeros(self.p)) - self.omega(at)
+        units = self.size / self.units
+
+        def named(values: np.ndarray) -> dict[str, float]:
+            return dict(zip(edge_types, map(float, values), strict=True))
+
+        return CorrelationFit(
+            alpha=named(alpha),
+            alpha_stderr=named(stderr),
+            beta=beta / self.size**2,
+            beta_stderr=self._log_beta_stderr(at, q) * beta / self.size**2,
+            log_likelihood=-self.omega(at) / 2 - self.n * float(np.log(self.size)),
+            p_value=float(chi2.sf(max(gain, 0.0), self.p)),
+            n_labelled=self.n,
+            alpha_mc_error=named(mc),
+            methods={"log-determinant": self.likelihood.ratio.method, "quadratic form": self.form.method},
+            coefficients=theta * units,
+            coefficient_covariance=inverse / beta * np.outer(units, units),
+            profile=self,
+        )
+
+    def _log_beta_stderr(self, at: np.ndarray, q: float, step: float = 1e-3) -> float:
+        """From the joint information of (a, log beta), whose Schur complement in a is the profile's Hessian."""
+        moves = step * np.eye(self.p)
+        cross = [self.least_squares(np.tanh(at + d))[0] - self.least_squares(np.tanh(at - d))[0] for d in moves]
+        slope = self.n * np.array(cross) / (2 * step * q)
+        spread = np.linalg.pinv(self.hessian(at), hermitian=True)
+        return float(np.sqrt(2 / self.n + 2 * slope @ spread @ slope / self.n**2))
+
+
+def _wald(alpha: float, stderr: float, coverage: float) -> tuple[float, float]:
+    width = norm.ppf((1 + coverage) / 2) * stderr / (1 - alpha**2)
+    low, high = np.tanh(np.arctanh(alpha) + np.array([-width, width]))
+    return float(low), float(high)

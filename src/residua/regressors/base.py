@@ -1,0 +1,142 @@
+"""Base regressors: what the features say of a node, before its neighbours are asked.
+
+A base sees the graph and the features of all nodes, learns from the labelled ones, and predicts every node. It
+returns residuals that are honest enough to learn a correlation from: a flexible base gives out-of-fold ones, since
+its in-sample residuals shrink to nothing. A linear base is fitted together with the correlation, by generalised
+least squares, when it is handed a ``correlate`` function.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import KFold
+
+from residua.graph import Graph
+
+
+class Correlation(Protocol):
+    """What a base needs to know of a joint fit."""
+
+    coefficients: np.ndarray
+
+
+Correlate = Callable[[np.ndarray, np.ndarray], Correlation]
+
+
+@dataclass(frozen=True)
+class Task:
+    """What there is to learn from."""
+
+    graph: Graph
+    X: np.ndarray  # (n, d)
+    y: np.ndarray  # (n,), NaN where unknown
+    labelled: np.ndarray  # (n,) bool
+    folds: int
+    random_state: int
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a base leaves over at the labelled nodes."""
+
+    residual: np.ndarray  # (|L|,) label minus base prediction, as corrections use it
+    alone: np.ndarray  # (|L|,) out-of-sample error of the base on its own, without any correlation
+    correlation: Any = None  # of a base that was fitted together with it
+
+
+class Base(ABC):
+    """A base regressor."""
+
+    name: str
+
+    @abstractmethod
+    def fit(self, task: Task, correlate: Correlate | None) -> Outcome:
+        """Learn from ``task``; together with the correlation where ``correlate`` is given and the base can."""
+
+    @abstractmethod
+    def predict(self, graph: Graph, X: np.ndarray) -> np.ndarray:
+        """(n,) predictions for every node."""
+
+    def design(self, X: np.ndarray) -> np.ndarray | None:
+        """Columns of a mean linear in its coefficients; None for a base that is not."""
+        return None
+
+
+class LinearBase(Base):
+    """``y = Z theta``: no column ("zero"), a constant ("mean"), or a constant and the features ("linear")."""
+
+    def __init__(self, name: str):
+        self.name = name
+        self.coefficients = np.empty(0)
+
+    def design(self, X: np.ndarray) -> np.ndarray:
+        if self.name == "zero":
+            return np.empty((len(X), 0))
+        ones = np.ones((len(X), 1))
+        return ones if self.name == "mean" else np.column_stack([ones, (X - self.centre) / self.spread])
+
+    def fit(self, task, correlate):
+        known = task.X[task.labelled]
+        self.centre = known.mean(axis=0)
+        spread = known.std(axis=0)
+        self.spread = np.where(spread > 1e-12 * np.abs(self.centre), spread, 1.0)
+        Z, y = self.design(task.X)[task.labelled], task.y[task.labelled]
+        fit = correlate(y, Z) if correlate else None
+        theta = np.linalg.lstsq(Z, y, rcond=1e-10)[0]
+        self.coefficients = fit.coefficients if fit else theta
+        return Outcome(y - Z @ self.coefficients, _left_out(y - Z @ theta, Z), fit)
+
+    def predict(self, graph, X):
+        return self.design(X) @ self.coefficients
+
+
+def _left_out(residual: np.ndarray, Z: np.ndarray) -> np.ndarray:
+    """Least-squares residuals with each label left out in turn, by the leverages of Z."""
+    if not Z.shape[1]:
+        return residual
+    left, size, _ = np.linalg.svd(Z, full_matrices=False)
+    leverage = (left[:, size > 1e-10 * size[0]] ** 2).sum(axis=1)
+    return residual / np.maximum(1 - leverage, 1e-6)
+
+
+class ScikitBase(Base):
+    """Any scikit-learn regressor: fitted to all labels for prediction, to folds of them for the residuals."""
+
+    def __init__(self, estimator: Any):
+        self.estimator = estimator
+        self.name = type(estimator).__name__
+
+    def fit(self, task, correlate):
+        X, y = task.X[task.labelled], task.y[task.labelled]
+        rng = np.random.default_rng(task.random_state)
+        folds = KFold(min(task.folds, len(y)), shuffle=True, random_state=task.random_state)
+        residual = np.empty(len(y))
+        for train, test in folds.split(X):
+            residual[test] = y[test] - _seeded(self.estimator, rng).fit(X[train], y[train]).predict(X[test]).ravel()
+        self.estimator = _seeded(self.estimator, rng).fit(X, y)
+        return Outcome(residual, residual)
+
+    def predict(self, graph, X):
+        return np.asarray(self.estimator.predict(X), float).ravel()
+
+
+def _seeded(estimator: Any, rng: np.random.Generator) -> Any:
+    """A fresh copy whose unset random states come from ``rng``."""
+    copy = clone(estimator)
+    unset = [k for k, v in copy.get_params().items() if k.rsplit("__")[-1] == "random_state" and v is None]
+    return copy.set_params(**{k: int(rng.integers(2**31 - 1)) for k in sorted(unset)})
+
+
+def make_base(base: Any) -> Base:
+    """The base named or given by ``base``."""
+    if isinstance(base, str) and base in ("zero", "mean", "linear"):
+        return LinearBase(base)
+    if all(hasattr(base, method) for method in ("fit", "predict", "get_params")) and not isinstance(base, type):
+        return ScikitBase(base)
+    raise ValueError(f'base={base!r} is unknown; use "zero", "mean", "linear" or a scikit-learn regressor.')

@@ -1,0 +1,128 @@
+"""Checks at the door: every public function passes its arguments through here once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.exceptions import NotFittedError
+
+from residua.graph import Graph
+
+MIN_LABELS = 3
+
+
+def check_graph(graph: Any) -> Graph:
+    """``graph`` is a Graph."""
+    if not isinstance(graph, Graph):
+        raise TypeError(
+            f"graph is {type(graph).__name__}, not a residua.Graph; "
+            "build one with Graph.from_edges, from_pandas, from_scipy or from_networkx."
+        )
+    return graph
+
+
+def check_values(values: Any, graph: Graph, name: str) -> np.ndarray:
+    """(n,) floats in the order of the nodes, NaN where unknown, never infinite."""
+    check_index(values, graph, name)
+    try:
+        array = np.array(values, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} is not numeric ({error}); give numbers, NaN where unknown.") from None
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.shape != (graph.n_nodes,):
+        raise ValueError(
+            f"{name} has shape {array.shape} but graph has {graph.n_nodes} nodes; "
+            f"give one number for each node, ordered like graph.nodes, NaN where unknown."
+        )
+    if np.isinf(array).any():
+        at = int(np.flatnonzero(np.isinf(array))[0])
+        raise ValueError(f"{name}[{at}] is {array[at]}; replace infinite values, or use NaN for unknown ones.")
+    return array
+
+
+def check_known_values(values: Any, graph: Any, name: str, least: int = MIN_LABELS) -> tuple[np.ndarray, np.ndarray]:
+    """The checked values and the mask of known ones, of which there are at least ``least``."""
+    array = check_values(values, check_graph(graph), name)
+    known = ~np.isnan(array)
+    if known.sum() < least:
+        found = "no known value (all NaN)" if not known.any() else f"only {known.sum()} known values"
+        raise ValueError(f"{name} has {found}; at least {least} are needed.")
+    return array, known
+
+
+def check_index(table: Any, graph: Graph, name: str) -> None:
+    """A pandas object indexed by node ids must list them in the graph's order."""
+    if not isinstance(table, pd.DataFrame | pd.Series) or isinstance(table.index, pd.RangeIndex):
+        return
+    if len(table) != graph.n_nodes:
+        return  # its length is refused elsewhere
+    nodes = pd.Index(graph.nodes)
+    if not table.index.equals(nodes) and table.index.isin(nodes).all():
+        raise ValueError(f"{name} is indexed by the graph's nodes in another order; use {name}.loc[graph.nodes].")
+
+
+def check_features(
+    X: Any, graph: Graph, *, optional: bool = False, like: tuple[int, np.ndarray | None] | None = None
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """(n, d) finite floats in the order of the nodes, and the column names of a DataFrame.
+
+    ``like`` holds the number and names of the columns that a fitted model expects.
+    """
+    if X is None:
+        if not optional:
+            raise ValueError("X is None; this base needs features (n, d), one row for each node.")
+        return np.empty((graph.n_nodes, 0)), None
+    check_index(X, graph, "X")
+    names = np.array(X.columns, dtype=object) if isinstance(X, pd.DataFrame) else None
+    array = _numeric_table(X)
+    if array.ndim != 2 or len(array) != graph.n_nodes:
+        raise ValueError(
+            f"X has shape {array.shape} but graph has {graph.n_nodes} nodes; give one row for each node, "
+            "ordered like graph.nodes."
+        )
+    if not np.isfinite(array).all():
+        row, column = map(int, np.argwhere(~np.isfinite(array))[0])
+        which = column if names is None else names[column]
+        raise ValueError(f"X has {array[row, column]} in row {row}, column {which}; fill or drop such values first.")
+    if like is not None:
+        _check_alike(array, names, *like)
+    return array, names
+
+
+def _numeric_table(X: Any) -> np.ndarray:
+    if isinstance(X, pd.DataFrame):
+        text = [c for c in X.columns if not pd.api.types.is_numeric_dtype(X[c])]
+        if text:
+            raise ValueError(f"X has columns that are not numbers: {text}; encode or drop them.")
+    try:
+        return np.array(X, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"X is not numeric ({error}); encode text columns as numbers first.") from None
+
+
+def _check_alike(array: np.ndarray, names: np.ndarray | None, width: int, expected: np.ndarray | None) -> None:
+    if array.shape[1] != width:
+        raise ValueError(f"X has {array.shape[1]} columns but the model was fitted on {width}; give the same features.")
+    if names is not None and expected is not None and not np.array_equal(names, expected):
+        raise ValueError(f"X has columns {list(names)} but the model was fitted on {list(expected)}; reorder them.")
+
+
+def check_choice(value: Any, choices: tuple, name: str) -> None:
+    """``value`` is one of ``choices``."""
+    if not isinstance(value, str | None) or value not in choices:
+        raise ValueError(f"{name}={value!r} is unknown; use one of {', '.join(map(repr, choices))}.")
+
+
+def check_share(value: float, name: str) -> None:
+    """A number strictly between 0 and 1."""
+    if not 0 < value < 1:
+        raise ValueError(f"{name}={value} is not between 0 and 1.")
+
+
+def check_fitted(model: Any) -> None:
+    """The model has been fitted."""
+    if not hasattr(model, "base_"):
+        raise NotFittedError(f"this {type(model).__name__} is not fitted yet; call fit(X, y, graph=graph) first.")
