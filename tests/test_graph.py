@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from residua.graph import Graph
@@ -296,6 +296,8 @@ def test_nodes_that_are_repeated_or_missing_are_refused(nodes, message):
         ([0, 7], [1, 1], [0, 1], "source names node 7 at row 1, not in nodes; add it to nodes"),
         ([0, 1], [1, -1], [0, 1], "target names node -1 at row 1"),
         ([0, 1], [1, 4], [0, 5, 1], "target names node 4 at row 1"),
+        ([5, 7], [4, 2], [7, 5, 4], "target names node 2 at row 1"),
+        ([5, 7], [4, 9], [7, 5, 4], "target names node 9 at row 1"),
         ([0, 1], [1, 10**15], [0, 10**12, 1], "target names node 1000000000000000 at row 1"),
         (["a"], ["z"], ["a", "b"], "target names node 'z' at row 0"),
         (["1"], ["2"], [1, 2], "source names node '1' at row 0"),
@@ -466,6 +468,8 @@ def test_self_loops_are_kept_or_dropped(build):
     "build",
     [
         lambda: Graph.from_edges([], []),
+        lambda: Graph.from_edges(np.empty(0, int), np.empty(0, int)),
+        lambda: Graph.from_edges(np.empty(0, int), np.empty(0, int), nodes=np.arange(3)),
         lambda: Graph.from_edges([], [], type=[], nodes=[0, 1]),
         lambda: Graph.from_edges([0], [1], weight=[0.0]),
         lambda: Graph.from_edges([0], [0], self_loops=False),
@@ -652,6 +656,13 @@ def test_pyg_input_of_a_wrong_form_is_refused():
         ValueError, match=r"edge_index has values in 0 \.\. 5 but data has 3 nodes; set data.num_nodes"
     ):
         Graph.from_pyg(pyg.Data(edge_index=torch.tensor([[0], [5]]), num_nodes=3))
+    with pytest.raises(ValueError, match=r"edge_index has shape \(3, 2\); it must be \(2, edges\)"):
+        Graph.from_pyg(pyg.Data(edge_index=torch.zeros(3, 2, dtype=int), num_nodes=3))
+    with (
+        pytest.raises(ValueError, match="data has no num_nodes"),
+        pytest.warns(UserWarning, match="num_nodes"),
+    ):
+        Graph.from_pyg(pyg.Data())
     with pytest.raises(ValueError, match="data has no edge_index"):
         Graph.from_pyg(pyg.Data(x=torch.ones(3, 1)))
     with pytest.raises(ValueError, match=r"weight of edge .* or pass symmetrize='max', 'mean' or 'sum'"):
@@ -803,6 +814,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@settings(deadline=None)
 @given(data=st.data())
 def test_from_edges_equals_a_loop_over_rows(kind, data):
     row = st.tuples(KINDS[kind], KINDS[kind], st.sampled_from([0.0, 0.1, 0.2, 1.0, 3.0]))

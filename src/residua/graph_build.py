@@ -134,7 +134,7 @@ def positions(source: Any, target: Any, nodes: Any = None) -> Positions:
     ends = (as_ids(source, "source"), as_ids(target, "target"))
     check_length("target", ends[1], len(ends[0]))
     known = None if nodes is None else as_nodes(nodes)
-    if all(ids.dtype == np.int64 for ids in [*ends, known] if ids is not None):
+    if all(len(ids) and ids.dtype == np.int64 for ids in [*ends, known] if ids is not None):
         named = [ids.to_numpy() for ids in (ends if known is None else (known,))]
         low = min(int(ids.min()) for ids in named)
         span = max(int(ids.max()) for ids in named) - low + 1

@@ -126,6 +126,8 @@ def pyg_rows(store: Any, n: int) -> Rows:
     if "edge_index" not in store:
         raise ValueError(f"data has no edge_index in {store}; add it as a (2, edges) tensor.")
     index = tensor_to_numpy(store.edge_index)
+    if index.ndim != 2 or len(index) != 2:
+        raise ValueError(f"data.edge_index has shape {index.shape}; it must be (2, edges).")
     if index.size and not (index.min() >= 0 and index.max() < n):
         raise ValueError(
             f"data.edge_index has values in {index.min()} .. {index.max()} but data has {n} nodes; "

@@ -28,13 +28,17 @@ def combine_column(indptr, indices, weights, scale, blocks, v, vs, p, z, q, out)
     partial = np.zeros((len(blocks) - 1, 1))
     for block in prange(len(blocks) - 1):
         dot = 0.0
+        e = np.uint64(indptr[blocks[block]])
         for i in range(blocks[block], blocks[block + 1]):
             total = scale[i] * 0
-            for e in range(indptr[i], indptr[i + 1]):
+            end = np.uint64(indptr[i + 1])
+            while e < end:
+                # Unsigned positions: numba would test a signed one for counting from the end.
                 if weights is None:
-                    total += vs[indices[e]]
+                    total += vs[np.uint64(indices[e])]
                 else:
-                    total += weights[e] * vs[indices[e]]
+                    total += weights[e] * vs[np.uint64(indices[e])]
+                e += np.uint64(1)
             total *= p * scale[i]
             if z is not None:
                 total += q * z[i]
@@ -52,9 +56,10 @@ def combine_columns(indptr, indices, weights, scale, blocks, V, p, Z, q, out):
     for block in prange(len(blocks) - 1):
         row = np.empty(k, V.dtype)
         for i in range(blocks[block], blocks[block + 1]):
-            row[:] = 0
-            for e in range(indptr[i], indptr[i + 1]):
-                j = indices[e]
+            for c in range(k):
+                row[c] = 0
+            for e in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+                j = np.uint64(indices[e])
                 w = scale[j]
                 if weights is not None:
                     w *= weights[e]
