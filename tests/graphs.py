@@ -78,7 +78,9 @@ def case(n, edges, labels, type="edge") -> Case:
     )
 
 
-def watts_strogatz(n: int, degree: int, rewire: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def watts_strogatz(
+    n: int, degree: int, rewire: float, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
     """Edges of a ring whose nodes know their ``degree`` nearest, a share ``rewire`` of the ends moved at random."""
     source = np.repeat(np.arange(n), degree // 2)
     target = (source + np.tile(np.arange(1, degree // 2 + 1), n)) % n
@@ -112,7 +114,10 @@ def grid(rows: int, columns: int, share=0.5, seed=0) -> Case:
     return Case(at.size, source, target, np.ones(len(source)), kind, labelled)
 
 
-_chords = [(i, (i + 1) % 12, 0.1 + 3 * (i % 4), "edge") for i in range(12)] + [(0, 6, 20.0, "edge"), (2, 9, 0.01, "edge")]
+_chords = [(i, (i + 1) % 12, 0.1 + 3 * (i % 4), "edge") for i in range(12)] + [
+    (0, 6, 20.0, "edge"),
+    (2, 9, 0.01, "edge"),
+]
 
 CASES = {
     "path": case(8, [(i, i + 1) for i in range(7)], [0, 3, 4, 6]),
@@ -130,7 +135,13 @@ CASES = {
     "two types": case(
         9,
         [(i, i + 1, 1.0, "road") for i in range(8)]
-        + [(0, 4, 2.0, "rail"), (4, 8, 1.0, "rail"), (1, 6, 0.5, "rail"), (2, 3, 3.0, "rail"), (8, 0, 1.0, "rail")],
+        + [
+            (0, 4, 2.0, "rail"),
+            (4, 8, 1.0, "rail"),
+            (1, 6, 0.5, "rail"),
+            (2, 3, 3.0, "rail"),
+            (8, 0, 1.0, "rail"),
+        ],
         [0, 3, 5, 6, 8],
     ),
     "two types, loops and isolate": case(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +20,7 @@ class Diagnosis:
     r2_base: float
     r2_corrected: float
     moran_base: metrics.MoranResult | None  # None where it is not defined: constant errors or no edge among labels
-    moran_corrected: metrics.MoranResult | None
+    moran_corrected: metrics.MoranResult | None  # of residuals decorrelated by the model: near 0 if it is right
     alpha: dict[str, float]
     alpha_interval: dict[str, tuple[float, float]]  # 95 %
     p_value: float | None  # of no correlation; None unless it was learned
@@ -28,7 +29,12 @@ class Diagnosis:
 
     @property
     def verdict(self) -> str:
-        """One sentence: do the neighbours help?"""
+        """One sentence on whether the neighbours help."""
+        if not any(self.alpha.values()):
+            left = ""
+            if self.moran_base is not None and self.moran_base.p_value < 0.01:
+                left = f", though neighbours' residuals are correlated (Moran's I {self.moran_base.statistic:+.2f})"
+            return f"No correction was asked for{left}: R2 {self.r2_base:.3f}."
         gain = self.r2_corrected - self.r2_base
         change = f"R2 {self.r2_base:.3f} alone, {self.r2_corrected:.3f} with them, each label left out in turn"
         if self.p_value is not None and self.p_value > 0.05:
@@ -42,9 +48,9 @@ class Diagnosis:
         for t, value in self.alpha.items():
             low, high = self.alpha_interval[t]
             lines.append(f"  alpha[{t}] = {value:+.4f}, 95 % interval [{low:+.4f}, {high:+.4f}]")
-        for name, moran in (("base", self.moran_base), ("corrected", self.moran_corrected)):
+        for name, moran in (("before", self.moran_base), ("after", self.moran_corrected)):
             told = "not defined" if moran is None else f"{moran.statistic:+.3f} (z = {moran.z_score:.1f})"
-            lines.append(f"  Moran's I of the {name} errors: {told}")
+            lines.append(f"  Moran's I of the residuals {name} the correction: {told}")
         lines.append(f"  Gaussian 90 % intervals cover {self.coverage:.1%} of {self.n_labelled:,} labels")
         return "\n".join(lines + [f"  note: {text}" for text in self.warnings])
 
@@ -56,6 +62,7 @@ def diagnose(
     base_error: np.ndarray,
     corrected_error: np.ndarray,
     corrected_variance: np.ndarray,
+    decorrelated: np.ndarray,
     alpha: dict[str, float],
     alpha_interval: dict[str, tuple[float, float]],
     correlation: str | None,
@@ -69,7 +76,7 @@ def diagnose(
         r2_base=_r2(labels, base_error),
         r2_corrected=_r2(labels, corrected_error),
         moran_base=_moran(graph, y, base_error),
-        moran_corrected=_moran(graph, y, corrected_error),
+        moran_corrected=_moran(graph, y, decorrelated),
         alpha=dict(alpha),
         alpha_interval=alpha_interval,
         p_value=p_value,
@@ -91,7 +98,7 @@ def _moran(graph: Graph, y: np.ndarray, error: np.ndarray) -> metrics.MoranResul
         return None
 
 
-def _notes(covered: float, n: int, alpha: dict[str, float], correlation: str | None):
+def _notes(covered: float, n: int, alpha: dict[str, float], correlation: str | None) -> Iterator[str]:
     slack = 3 * np.sqrt(0.09 / n)
     if abs(covered - 0.9) > max(slack, 0.03):
         yield (

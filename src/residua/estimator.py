@@ -8,8 +8,6 @@ condition on what is known.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,12 +16,11 @@ from sklearn.base import BaseEstimator, RegressorMixin
 
 from residua import metrics
 from residua.diagnosis import Diagnosis, diagnose
-from residua.gaussian import Conditional, CorrelationFit, LeaveOneOut, Likelihood
+from residua.gaussian import Conditional, Likelihood
 from residua.gaussian.fit import fit_profile
-from residua.gaussian.propagate import warn_unreached
 from residua.graph import Graph
-from residua.numerics import Strategy
-from residua.regressors.base import Base, Outcome, Task, make_base
+from residua.prediction import Prediction
+from residua.regressors.base import Correlate, Task, make_base
 from residua.validation import (
     check_choice,
     check_features,
@@ -33,21 +30,6 @@ from residua.validation import (
     check_share,
     check_values,
 )
-
-
-@dataclass(frozen=True)
-class Situation:
-    """A graph with its known labels, ready to be predicted."""
-
-    graph: Graph
-    y: np.ndarray  # (n,), NaN where unknown
-    base: np.ndarray  # (n,) base prediction
-    residual: np.ndarray  # (n,), NaN where unknown
-    conditional: Conditional
-
-    @property
-    def known(self) -> np.ndarray:
-        return ~np.isnan(self.y)
 
 
 class GraphRegressor(RegressorMixin, BaseEstimator):
@@ -94,7 +76,7 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
         self.folds = folds
         self.random_state = random_state
 
-    def fit(self, X, y, *, graph: Graph | None = None) -> GraphRegressor:
+    def fit(self, X: Any, y: Any, *, graph: Graph | None = None) -> GraphRegressor:
         """Learn from the known labels.
 
         Parameters
@@ -108,82 +90,60 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
         y, labelled = check_known_values(y, graph, "y")
         base = make_base(self.base)
         X, names = check_features(X, graph, optional=self.base in ("zero", "mean"))
-        likelihood = self._likelihood(graph, labelled) if self.correlation == "learned" else None
-        correlate = partial(fit_profile, likelihood, edge_types=graph.edge_types) if likelihood else None
-        task = Task(graph, X, y, labelled, self.folds, self.random_state)
-        outcome = base.fit(task, (lambda r, Z: correlate(r, design=Z)) if correlate else None)
-        self._store(graph, X, names, y, base, outcome)
+        correlate = self._correlate(graph, labelled) if self.correlation == "learned" else None
+        outcome = base.fit(Task(graph, X, y, labelled, self.folds, self.random_state), correlate)
         if correlate:
-            self._store_correlation(outcome.correlation or correlate(outcome.residual))
+            fit = outcome.correlation or correlate(outcome.residual)
+            # Fitted coefficients use up degrees of freedom, as in least squares.
+            beta = fit.beta * max(1 - len(fit.coefficients) / fit.n_labelled, 1 / fit.n_labelled)
+            alpha, stderr = fit.alpha, fit.alpha_stderr
         else:
-            self._store_fixed(1.0 if self.correlation == "propagate" else 0.0)
-        return self
-
-    def _likelihood(self, graph: Graph, labelled: np.ndarray) -> Likelihood:
-        if not isinstance(self.logdet, str | Strategy):
-            raise ValueError(f'logdet={self.logdet!r} is unknown; use "auto", Eigen(), Cholesky() or Lanczos().')
-        return Likelihood(graph, labelled, self.logdet, random_state=self.random_state)
-
-    def _store(self, graph: Graph, X, names, y, base: Base, outcome: Outcome) -> None:
+            fit = None
+            alpha = dict.fromkeys(graph.edge_types, 1.0 if self.correlation else 0.0)
+            stderr = dict.fromkeys(graph.edge_types, 0.0)
+            beta = _precision_of(outcome.residual, graph, labelled, alpha, base.design(X))
         self.graph_, self.X_, self.y_, self.base_, self.outcome_ = graph, X, y, base, outcome
+        self.correlation_, self.alpha_, self.alpha_stderr_, self.beta_ = fit, alpha, stderr, beta
         self.n_features_in_ = X.shape[1]
+        self.__dict__.pop("feature_names_in_", None)
         if names is not None:
             self.feature_names_in_ = names
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-        self.__dict__.pop("_fitted", None)
-        self.__dict__.pop("_left_out", None)
+        self._own_prediction: Prediction | None = None
+        return self
 
-    def _store_correlation(self, fit: CorrelationFit) -> None:
-        self.correlation_: CorrelationFit | None = fit
-        self.alpha_, self.alpha_stderr_ = fit.alpha, fit.alpha_stderr
-        # Fitted coefficients use up degrees of freedom, as in least squares.
-        self.beta_ = fit.beta * max(1 - len(fit.coefficients) / fit.n_labelled, 1 / fit.n_labelled)
-
-    def _store_fixed(self, alpha: float) -> None:
-        """alpha is given, 0 or 1; beta is the residuals' precision under it."""
-        self.correlation_ = None
-        self.alpha_ = dict.fromkeys(self.graph_.edge_types, alpha)
-        self.alpha_stderr_ = dict.fromkeys(self.graph_.edge_types, 0.0)
-        self.beta_ = 1.0
-        situation = self._situation(self.graph_, self.X_, self.y_, self._own_residual())
-        full = situation.conditional.extend(situation.residual)
-        q = float(full @ (situation.conditional.G @ full))
-        used = len(np.unique(self.graph_.components[situation.known])) if alpha else self._columns()
-        if q <= 1e-13 * max(float(self.outcome_.residual @ self.outcome_.residual), np.finfo(float).tiny):
-            raise ValueError(
-                f"base={self.base_.name} leaves no residual at the {situation.known.sum()} labels "
-                "(a constant y, or more features than labels); there is nothing to learn."
-            )
-        self.beta_ = max(situation.known.sum() - used, 1) / q
-
-    def _columns(self) -> int:
-        Z = self.base_.design(self.X_)
-        return 0 if Z is None else Z.shape[1]
+    def _correlate(self, graph: Graph, labelled: np.ndarray) -> Correlate:
+        """How a base fits itself, or its residuals, together with the correlation."""
+        likelihood = Likelihood(graph, labelled, self.logdet, random_state=self.random_state)
+        return lambda y, design=None: fit_profile(likelihood, y, graph.edge_types, design)
 
     def _own_residual(self) -> np.ndarray:
         residual = np.full(self.graph_.n_nodes, np.nan)
         residual[~np.isnan(self.y_)] = self.outcome_.residual
         return residual
 
-    def _situation(self, graph: Graph, X, y, residual=None) -> Situation:
+    def _predicted(self, graph: Graph, X: np.ndarray, y: np.ndarray, residual: np.ndarray | None = None) -> Prediction:
         base = self.base_.predict(graph, X)
-        residual = y - base if residual is None else residual
-        # A mean fitted by propagation's own least squares is not one fitted under alpha = 1.
-        design = None if self.correlation == "propagate" or graph is not self.graph_ else self.base_.design(X)
+        # Coefficients fitted without the correlation, or on another graph, are taken as they are.
+        fitted_here = graph is self.graph_ and self.correlation != "propagate"
         conditional = Conditional(
-            graph, ~np.isnan(y), dict(self.alpha_), self.beta_, design=design, random_state=self.random_state
+            graph,
+            ~np.isnan(y),
+            dict(self.alpha_),
+            self.beta_,
+            design=self.base_.design(X) if fitted_here else None,
+            random_state=self.random_state,
         )
-        return Situation(graph, y, base, residual, conditional)
+        residual = y - base if residual is None else residual
+        return Prediction(graph, y, base, residual, conditional, float(np.mean(self.outcome_.alone**2)))
 
     @property
-    def _own(self) -> Situation:
-        """The training graph; kept, since variances and leave-one-out share its solves."""
-        if "_fitted" not in self.__dict__:
-            self._fitted = self._situation(self.graph_, self.X_, self.y_, self._own_residual())
-        return self._fitted
+    def _own(self) -> Prediction:
+        """The training graph."""
+        if self._own_prediction is None:
+            self._own_prediction = self._predicted(self.graph_, self.X_, self.y_, self._own_residual())
+        return self._own_prediction
 
-    def _resolve(self, X, y, graph: Graph | None) -> Situation:
+    def _resolve(self, X: Any, y: Any, graph: Graph | None) -> Prediction:
         check_fitted(self)
         if graph is None and X is None and y is None:
             return self._own
@@ -200,9 +160,17 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
         names = getattr(self, "feature_names_in_", None)
         X, _ = check_features(X, graph, optional=self.n_features_in_ == 0, like=(self.n_features_in_, names))
         y = np.full(graph.n_nodes, np.nan) if y is None else check_values(y, graph, "y")
-        return self._situation(graph, X, y)
+        return self._predicted(graph, X, y)
 
-    def predict(self, X=None, y=None, *, graph: Graph | None = None, return_std: bool = False, known: str = "label"):
+    def predict(
+        self,
+        X: Any = None,
+        y: Any = None,
+        *,
+        graph: Graph | None = None,
+        return_std: bool = False,
+        known: str = "label",
+    ) -> Any:
         """Predict every node of the training graph, or of another graph given its features and few known labels.
 
         Parameters
@@ -216,45 +184,25 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
         (n,) predictions in the order of the graph's nodes, and (n,) standard deviations if asked.
         """
         check_choice(known, ("label", "predict"), "known")
-        situation = self._resolve(X, y, graph)
-        mean = self._mean(situation)
+        found = self._resolve(X, y, graph)
+        mean = found.mean.copy()
         if known == "predict":
-            mean[situation.known] = situation.y[situation.known] - self._leave_one_out(situation).error
+            mean[found.known] -= found.left_out.error
         if not return_std:
             return mean
-        std = self._std(situation)
+        std = found.std.copy()
         if known == "predict":
-            std[situation.known] = np.sqrt(self._leave_one_out(situation).variance)
+            std[found.known] = np.sqrt(found.left_out.variance)
         return mean, std
 
-    def _mean(self, situation: Situation) -> np.ndarray:
-        filled = situation.conditional.extend(situation.residual)
-        if situation.conditional.improper and situation.conditional.unreached.any():
-            warn_unreached(situation.graph, situation.conditional.unreached, "they get the base prediction")
-        return np.where(situation.known, situation.y, situation.base + filled)
-
-    def _std(self, situation: Situation) -> np.ndarray:
-        variance = np.array(situation.conditional.variance().value)
-        if situation.conditional.improper:
-            variance[situation.conditional.unreached] = self._marginal_variance()
-        return np.sqrt(variance)
-
-    def _marginal_variance(self) -> float:
-        """Of a residual about which no label says anything."""
-        return float(np.mean(self.outcome_.alone**2))
-
-    def _leave_one_out(self, situation: Situation) -> LeaveOneOut:
-        if situation is self._own and "_left_out" in self.__dict__:
-            return self._left_out
-        found = situation.conditional.leave_one_out(situation.residual)
-        lone = ~np.isfinite(found.variance)
-        found = replace(found, variance=np.where(lone, self._marginal_variance(), found.variance))
-        if situation is self._own:
-            self._left_out = found
-        return found
-
     def predict_interval(
-        self, X=None, y=None, *, graph: Graph | None = None, coverage: float = 0.9, method: str = "conformal"
+        self,
+        X: Any = None,
+        y: Any = None,
+        *,
+        graph: Graph | None = None,
+        coverage: float = 0.9,
+        method: str = "conformal",
     ) -> tuple[np.ndarray, np.ndarray]:
         """Lower and upper ends of an interval for every node; both are the label at labelled nodes.
 
@@ -268,25 +216,28 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
         return mean - width * std, mean + width * std
 
     def _conformal_quantile(self, coverage: float) -> float:
-        left_out = self._leave_one_out(self._own)
+        left_out = self._own.left_out
         scores = np.sort(np.abs(left_out.error) / np.sqrt(left_out.variance))
         rank = int(np.ceil((len(scores) + 1) * coverage))
         # With few labels no finite width has the guarantee: fall back to the widest seen or the Gaussian's.
         return float(scores[rank - 1]) if rank <= len(scores) else max(scores[-1], norm.ppf((1 + coverage) / 2))
 
-    def sample(self, n_samples: int = 1, X=None, y=None, *, graph: Graph | None = None, random_state: int | None = None):
+    def sample(
+        self,
+        n_samples: int = 1,
+        X: Any = None,
+        y: Any = None,
+        *,
+        graph: Graph | None = None,
+        random_state: int | None = None,
+    ) -> np.ndarray:
         """(n_samples, n) joint draws of all labels given the known ones, which are returned as known."""
         if n_samples < 1:
             raise ValueError(f"n_samples={n_samples} is below 1.")
-        situation = self._resolve(X, y, graph)
         rng = np.random.default_rng([self.random_state if random_state is None else random_state, 1])
-        draws = self._mean(situation) + situation.conditional.sample(n_samples, rng)
-        if situation.conditional.improper:
-            alone = situation.conditional.unreached
-            draws[:, alone] += np.sqrt(self._marginal_variance()) * rng.standard_normal((n_samples, alone.sum()))
-        return draws
+        return self._resolve(X, y, graph).sample(n_samples, rng)
 
-    def score(self, X, y, *, known=None, graph: Graph | None = None) -> float:
+    def score(self, X: Any, y: Any, *, known: Any = None, graph: Graph | None = None) -> float:
         """R2 at nodes whose label was unknown to the model.
 
         Parameters
@@ -298,20 +249,20 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
         """
         check_fitted(self)
         other = graph is not None and graph is not self.graph_
-        situation = self._resolve(X, known, graph) if other else self._own
-        truth = check_values(y, situation.graph, "y")
-        held_out = ~np.isnan(truth) & ~situation.known
+        found = self._resolve(X, known, graph) if other else self._own
+        truth = check_values(y, found.graph, "y")
+        held_out = ~np.isnan(truth) & ~found.known
         if held_out.sum() < 2:
             raise ValueError(
                 f"y has {held_out.sum()} labels that the model has not seen; at least 2 are needed to score. "
                 "Mask some labels as NaN in fit, or see diagnose() for leave-one-out accuracy."
             )
-        return metrics.r2(truth[held_out], self._mean(situation)[held_out])
+        return metrics.r2(truth[held_out], found.mean[held_out])
 
     def diagnose(self) -> Diagnosis:
         """How much the neighbours help: leave-one-out accuracy and residual correlation before and after."""
         check_fitted(self)
-        left_out = self._leave_one_out(self._own)
+        left_out = self._own.left_out
         alpha = self.correlation_.interval() if self.correlation_ else {t: (a, a) for t, a in self.alpha_.items()}
         return diagnose(
             graph=self.graph_,
@@ -319,6 +270,7 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
             base_error=self.outcome_.alone,
             corrected_error=left_out.error,
             corrected_variance=left_out.variance,
+            decorrelated=self._own.conditional.decorrelated(self._own.residual),
             alpha=self.alpha_,
             alpha_interval=alpha,
             correlation=self.correlation,
@@ -331,3 +283,24 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
 
         check_fitted(self)
         save(self, path)
+
+
+def _precision_of(
+    residual: np.ndarray, graph: Graph, labelled: np.ndarray, alpha: dict[str, float], design: np.ndarray | None
+) -> float:
+    """Beta of residuals (|L|,) under a given alpha, 0 or 1."""
+    conditional = Conditional(graph, labelled, alpha)
+    full = np.full(graph.n_nodes, np.nan)
+    full[labelled] = residual
+    full = conditional.extend(full)
+    q = float(full @ (conditional.G @ full))
+    if q <= 1e-13 * max(float(residual @ residual), np.finfo(float).tiny):
+        raise ValueError(
+            f"the base leaves no residual at the {len(residual)} labels (a constant y, or as many features as labels); "
+            "there is nothing to learn."
+        )
+    # Propagation leaves one free level on each component, a linear mean its coefficients.
+    free = (
+        len(np.unique(graph.components[labelled])) if conditional.improper else 0 if design is None else design.shape[1]
+    )
+    return max(len(residual) - free, 1) / q

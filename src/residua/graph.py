@@ -56,9 +56,7 @@ class GraphReport:
             "components": f"{self.components:,} (nodes in the largest: {self.largest_component:,})",
         }
         if self.unlabelled_components is not None:
-            lines["without label"] = (
-                f"{self.unlabelled_components:,} (nodes in them: {self.unlabelled_nodes:,})"
-            )
+            lines["without label"] = f"{self.unlabelled_components:,} (nodes in them: {self.unlabelled_nodes:,})"
         return "\n".join(f"{name:<15}{text}" for name, text in lines.items()) + f"\n{RULES}"
 
 
@@ -152,9 +150,7 @@ class Graph:
         return cls._from_inputs(inputs.read_pandas(edges, nodes, **columns), self_loops)
 
     @classmethod
-    def from_scipy(
-        cls, A: Any, nodes: Any = None, *, symmetrize: str | None = None, self_loops: bool = True
-    ) -> Graph:
+    def from_scipy(cls, A: Any, nodes: Any = None, *, symmetrize: str | None = None, self_loops: bool = True) -> Graph:
         """Build from an adjacency matrix, or from one per edge type.
 
         Parameters
@@ -229,9 +225,7 @@ class Graph:
         return cls._from_inputs(inputs.read_libpysal(w, symmetrize), self_loops)
 
     @classmethod
-    def from_arrays(
-        cls, arrays: Mapping[str, np.ndarray], nodes: np.ndarray, edge_types: Sequence[str]
-    ) -> Graph:
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray], nodes: np.ndarray, edge_types: Sequence[str]) -> Graph:
         """Rebuild from ``graph.arrays()``, its nodes and edge types; checks sizes and bounds, no more.
 
         Examples
@@ -330,9 +324,7 @@ class Graph:
         row = build.first(found < 0)
         if row is not None:
             unknown = build.show(wanted.iloc[row])
-            raise ValueError(
-                f"ids has {unknown} at position {row}, not a node of this graph; see graph.nodes."
-            )
+            raise ValueError(f"ids has {unknown} at position {row}, not a node of this graph; see graph.nodes.")
         return found
 
     def arrays(self) -> dict[str, np.ndarray]:
@@ -391,13 +383,9 @@ def read_only(array: np.ndarray) -> np.ndarray:
 def as_mask(labelled: Any, n: int) -> np.ndarray:
     values = np.asarray(labelled)
     if values.shape != (n,):
-        raise ValueError(
-            f"labelled has shape {values.shape} but graph has {n} nodes; order it like graph.nodes."
-        )
+        raise ValueError(f"labelled has shape {values.shape} but graph has {n} nodes; order it like graph.nodes.")
     if values.dtype.kind not in "bf":
-        raise ValueError(
-            f"labelled has dtype {values.dtype}; give a boolean mask, or y with NaN where unknown."
-        )
+        raise ValueError(f"labelled has dtype {values.dtype}; give a boolean mask, or y with NaN where unknown.")
     return values if values.dtype == bool else ~np.isnan(values)
 
 
@@ -406,6 +394,4 @@ def check_bounds(A: CSR, n: int, name: str) -> None:
     fits = len(A.indptr) == n + 1 and A.indptr[0] == 0 and A.indptr[-1] == len(A.indices) > 0
     fits = fits and (A.weights is None or len(A.weights) == len(A.indices))
     if not (fits and (np.diff(A.indptr) >= 0).all() and A.indices.min() >= 0 and A.indices.max() < n):
-        raise ValueError(
-            f"arrays of type {name!r} do not fit {n} nodes; they are damaged or of another graph."
-        )
+        raise ValueError(f"arrays of type {name!r} do not fit {n} nodes; they are damaged or of another graph.")

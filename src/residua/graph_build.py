@@ -57,9 +57,7 @@ class Symmetry:
 
 def choose_symmetry(symmetrize: str | None, default: str, name: str = "weight", remedy: str = "") -> Symmetry:
     if symmetrize not in (None, "max", "mean", "sum"):
-        raise ValueError(
-            f"symmetrize is {symmetrize!r}; use 'max', 'mean' or 'sum', or None to require symmetry."
-        )
+        raise ValueError(f"symmetrize is {symmetrize!r}; use 'max', 'mean' or 'sum', or None to require symmetry.")
     return Symmetry(symmetrize or default, name, remedy)
 
 
@@ -124,9 +122,7 @@ def hashed(function: Callable, name: str) -> Any:
     try:
         return function()
     except TypeError as error:
-        raise TypeError(
-            f"{name} has an id that cannot be hashed ({error}); use tuples instead of lists."
-        ) from None
+        raise TypeError(f"{name} has an id that cannot be hashed ({error}); use tuples instead of lists.") from None
 
 
 def positions(source: Any, target: Any, nodes: Any = None) -> Positions:
@@ -151,9 +147,7 @@ def tabulated_positions(ends: Ends, known: pd.Series | None, low: int, span: int
     if not np.array_equal(nodes, np.arange(span)):
         table = np.full(span, -1)
         table[nodes - low] = np.arange(len(nodes))
-        found = [
-            np.where((a >= low) & (a < low + span), table.take(a - low, mode="clip"), -1) for a in numbers
-        ]
+        found = [np.where((a >= low) & (a < low + span), table.take(a - low, mode="clip"), -1) for a in numbers]
     if known is not None:
         check_known(ends, found, len(nodes))
     return nodes, found[0], found[1]
@@ -227,9 +221,7 @@ def as_weights(values: Any, rows: int, place: Callable[[int], str] = "row {}".fo
 def check_weights(weights: np.ndarray, name: str, place: Callable[[int], str]) -> None:
     row = first(~((weights >= 0) & np.isfinite(weights)))
     if row is not None:
-        raise ValueError(
-            f"{name} is {weights[row]} at {place(row)}; weights must be finite and not negative."
-        )
+        raise ValueError(f"{name} is {weights[row]} at {place(row)}; weights must be finite and not negative.")
 
 
 def split_types(rows: Rows, type: Any) -> dict[str, Rows]:
@@ -255,9 +247,7 @@ def type_names(values: Iterable) -> list[str]:
 # Adjacency
 
 
-def adjacencies(
-    types: Mapping[str, Rows], nodes: np.ndarray, symmetry: Symmetry, self_loops: bool
-) -> dict[str, CSR]:
+def adjacencies(types: Mapping[str, Rows], nodes: np.ndarray, symmetry: Symmetry, self_loops: bool) -> dict[str, CSR]:
     """One symmetric matrix of positive weights per edge type."""
     check_size(len(nodes))
     matrices = {}
@@ -265,10 +255,7 @@ def adjacencies(
         kept = rows if self_loops else rows.take(rows.source != rows.target)
         matrices[name] = symmetric(kept, nodes, symmetry, f" of type {name!r}" if len(types) > 1 else "")
     check_edges(matrices, len(nodes))
-    return {
-        name: CSR(A.indptr, A.indices, None if (A.data == 1).all() else A.data)
-        for name, A in matrices.items()
-    }
+    return {name: CSR(A.indptr, A.indices, None if (A.data == 1).all() else A.data) for name, A in matrices.items()}
 
 
 def check_size(n: int) -> None:
@@ -318,9 +305,7 @@ def directed(rows: Rows, n: int) -> sp.csr_array:
     return F
 
 
-def check_agreement(
-    F: sp.csr_array, B: sp.csr_array, nodes: np.ndarray, symmetry: Symmetry, kind: str
-) -> None:
+def check_agreement(F: sp.csr_array, B: sp.csr_array, nodes: np.ndarray, symmetry: Symmetry, kind: str) -> None:
     """F and its transpose B agree up to rounding."""
     if symmetry.how == "rows":
         F, B = F.multiply(pattern(B)).tocsr(), B.multiply(pattern(F)).tocsr()

@@ -41,9 +41,7 @@ def read_edges(source: Any, target: Any, weight: Any, type: Any, nodes: Any) -> 
 def read_pandas(edges: pd.DataFrame, nodes: Any, **columns: Any) -> Edges:
     for argument, column in columns.items():
         if column is not None and column not in edges.columns:
-            raise ValueError(
-                f"{argument}={column!r} is not a column of edges; its columns are {list(edges.columns)}."
-            )
+            raise ValueError(f"{argument}={column!r} is not a column of edges; its columns are {list(edges.columns)}.")
     taken = {argument: None if column is None else edges[column] for argument, column in columns.items()}
     return read_edges(**taken, nodes=nodes)
 
@@ -56,9 +54,7 @@ def read_matrices(A: Any, nodes: Any, symmetry: Symmetry) -> Edges:
     n = entries[0].shape[0]
     if any(matrix.shape != (n, n) for matrix in entries):
         shapes = [matrix.shape for matrix in entries]
-        raise ValueError(
-            f"{symmetry.name} has matrices of shapes {shapes}; give every edge type a row per node."
-        )
+        raise ValueError(f"{symmetry.name} has matrices of shapes {shapes}; give every edge type a row per node.")
     order = np.arange(n) if nodes is None else node_array(as_nodes(nodes))
     if len(order) != n:
         raise ValueError(f"nodes has {len(order)} ids but {symmetry.name} has {n} rows; give one id per row.")
@@ -130,12 +126,9 @@ def pyg_rows(store: Any, n: int) -> Rows:
         raise ValueError(f"data.edge_index has shape {index.shape}; it must be (2, edges).")
     if index.size and not (index.min() >= 0 and index.max() < n):
         raise ValueError(
-            f"data.edge_index has values in {index.min()} .. {index.max()} but data has {n} nodes; "
-            "set data.num_nodes."
+            f"data.edge_index has values in {index.min()} .. {index.max()} but data has {n} nodes; set data.num_nodes."
         )
-    weight = (
-        as_weights(tensor_to_numpy(store.edge_weight), index.shape[1]) if "edge_weight" in store else None
-    )
+    weight = as_weights(tensor_to_numpy(store.edge_weight), index.shape[1]) if "edge_weight" in store else None
     return Rows(index[0], index[1], weight)
 
 
@@ -145,8 +138,6 @@ def tensor_to_numpy(tensor: Any) -> np.ndarray:
 
 def read_libpysal(w: Any, symmetrize: str | None) -> Edges:
     classic = hasattr(w, "id_order")
-    remedy = (
-        'undo row-standardisation by w.transform = "o"' if classic else "give w as it was before w.transform"
-    )
+    remedy = 'undo row-standardisation by w.transform = "o"' if classic else "give w as it was before w.transform"
     symmetry = choose_symmetry(symmetrize, "matrix", "w", f", or {remedy}")
     return read_matrices(w.sparse, list(w.id_order if classic else w.unique_ids), symmetry)

@@ -220,8 +220,7 @@ def _values_and_weights(values: ArrayLike, graph: Graph) -> tuple[NDArray[np.flo
     values = _vector(values, "values")
     if len(values) != graph.n_nodes:
         raise ValueError(
-            f"values has {len(values)} entries but graph has {graph.n_nodes} nodes; "
-            "order values like graph.nodes."
+            f"values has {len(values)} entries but graph has {graph.n_nodes} nodes; order values like graph.nodes."
         )
     (x,) = _known(values, name="values")
     if len(x) < 4:
@@ -247,29 +246,21 @@ def _second_moment(W: sparse.csr_array, kurtosis: float) -> float:
     return (normal - peaked) / ((n - 1) * (n - 2) * (n - 3) * S0**2)
 
 
-def _known(
-    y: ArrayLike, *, name: str = "y", finite: bool = True, **others: ArrayLike
-) -> list[NDArray[np.float64]]:
+def _known(y: ArrayLike, *, name: str = "y", finite: bool = True, **others: ArrayLike) -> list[NDArray[np.float64]]:
     """Validate columns of one length, and keep the rows where the first is known."""
     first = _vector(y, name)
     if np.isinf(first).any():
-        raise ValueError(
-            f"{name} is infinite at index {np.isinf(first).argmax()}; mark unknown nodes with NaN."
-        )
+        raise ValueError(f"{name} is infinite at index {np.isinf(first).argmax()}; mark unknown nodes with NaN.")
     known = ~np.isnan(first)
     if not known.any():
-        raise ValueError(
-            f"{name} has {len(first)} entries and none is known; give at least one that is not NaN."
-        )
+        raise ValueError(f"{name} has {len(first)} entries and none is known; give at least one that is not NaN.")
     columns = {key: _vector(column, key) for key, column in others.items()}
     for key, column in columns.items():
         _check_follows(column, key, known, name, finite)
     return [first[known], *(column[known] for column in columns.values())]
 
 
-def _check_follows(
-    column: NDArray[np.float64], key: str, known: NDArray[np.bool_], name: str, finite: bool
-) -> None:
+def _check_follows(column: NDArray[np.float64], key: str, known: NDArray[np.bool_], name: str, finite: bool) -> None:
     if len(column) != len(known):
         raise ValueError(
             f"{key} has {len(column)} entries but {name} has {len(known)}; give one per node, in one order."
@@ -302,6 +293,5 @@ def _check_ordered(lower: NDArray[np.float64], upper: NDArray[np.float64]) -> No
     if crossed.any():
         first = crossed.argmax()
         raise ValueError(
-            f"lower exceeds upper at {crossed.sum()} nodes, first {lower[first]} > {upper[first]}; "
-            "swap the two."
+            f"lower exceeds upper at {crossed.sum()} nodes, first {lower[first]} > {upper[first]}; swap the two."
         )

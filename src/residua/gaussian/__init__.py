@@ -3,6 +3,14 @@
 from residua.gaussian.conditional import Conditional, LeaveOneOut
 from residua.gaussian.fit import CorrelationFit, fit_correlation
 from residua.gaussian.likelihood import Likelihood, Omega
-from residua.gaussian.propagate import propagate
+from residua.gaussian.propagation import propagate
 
-__all__ = ["Conditional", "CorrelationFit", "LeaveOneOut", "Likelihood", "Omega", "fit_correlation", "propagate"]
+__all__ = [
+    "Conditional",
+    "CorrelationFit",
+    "LeaveOneOut",
+    "Likelihood",
+    "Omega",
+    "fit_correlation",
+    "propagate",
+]

@@ -22,6 +22,7 @@ from residua.gaussian.precision import check_alpha, unit_precision
 from residua.graph import Graph
 from residua.numerics import Solver, Sparse
 from residua.numerics.cholesky import Factor, factor_seconds, identity_minus
+from residua.numerics.lanczos import function_times
 from residua.numerics.logdet import Estimate
 from residua.numerics.sampling import inverse_diagonal, precision_noise
 
@@ -133,6 +134,16 @@ class Conditional:
         variance = np.where(lone, np.inf, 1 / (self.beta * np.where(lone, 1, precision)))
         return LeaveOneOut(error, variance)
 
+    def decorrelated(self, r: np.ndarray) -> np.ndarray:
+        """``(beta Gbar)^1/2 r_L``: independent with variance 1 if the model is right."""
+
+        def product(v: np.ndarray) -> np.ndarray:
+            full = np.zeros(self.graph.n_nodes)
+            full[self.L] = v
+            return (self.G @ self.extend(full))[self.L]
+
+        return np.sqrt(self.beta) * function_times(product, lambda x: np.sqrt(np.maximum(x, 0)), r[self.L])
+
     @cached_property
     def _factor(self) -> Factor:
         return Factor(identity_minus(self.G_UU))
@@ -162,7 +173,10 @@ class Conditional:
         if (np.diff(rows.indptr).astype(float) ** 2).sum() > MAX_PAIRS:
             return None
         room = _union_pattern(identity_minus(self.G_UU), sp.csc_array(abs(rows).T @ abs(rows)))
-        if self._exact is None and factor_seconds(Sparse(room.indptr, room.indices, None, np.ones(len(self.U)))) > EXACT_SECONDS:
+        if (
+            self._exact is None
+            and factor_seconds(Sparse(room.indptr, room.indices, None, np.ones(len(self.U)))) > EXACT_SECONDS
+        ):
             return None
         inverse = Factor(room, cholmod=False).inverse
         return np.asarray((rows @ inverse).multiply(rows).sum(axis=1)).ravel()

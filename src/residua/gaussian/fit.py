@@ -19,6 +19,7 @@ from residua.gaussian.precision import ALPHA_MAX
 from residua.graph import Graph
 from residua.numerics import Strategy
 from residua.numerics.logdet import Estimate
+from residua.numerics.stochastic import StochasticRatio
 from residua.validation import check_known_values
 
 A_MAX = float(np.arctanh(ALPHA_MAX))
@@ -155,18 +156,17 @@ class Profile:
         """The best a, with enough Lanczos steps and probes for it."""
         at = self._search()
         ratio = self.likelihood.ratio
-        if not ratio.exact and self.likelihood.strategy.probes is None:
-            while (wanted := self._wanted_probes(at)) > ratio.probes:
+        if isinstance(ratio, StochasticRatio) and ratio.strategy.probes is None:
+            while (wanted := self._wanted_probes(at, ratio.probes)) > ratio.probes:
                 ratio.add_probes(wanted)
                 self._heights.clear()
                 at = self._search(at)
         return at
 
-    def _wanted_probes(self, at: np.ndarray) -> int:
+    def _wanted_probes(self, at: np.ndarray, probes: int) -> int:
         """Probes for which the Monte-Carlo error of alpha is a tenth of its standard error."""
         stderr, mc = self.errors(at)
         worst = float(np.max(mc / np.where(stderr > 0, stderr, np.inf), initial=0))
-        probes = self.likelihood.ratio.probes
         return min(MAX_PROBES, int(np.ceil(probes * 1.2 * (worst / 0.1) ** 2))) if worst > 0.1 else probes
 
     def _search(self, start: np.ndarray | None = None) -> np.ndarray:
@@ -220,6 +220,7 @@ class Profile:
 
     def interval(self, at: np.ndarray, t: int, coverage: float) -> tuple[float, float]:
         """Where the profile likelihood of alpha_t falls by the chi-square quantile."""
+        self.form.forget()  # the same answer twice, and from a loaded model
         limit = self.omega(at) + chi2.ppf(coverage, 1)
 
         def excess(x: float) -> float:

@@ -74,7 +74,7 @@ class Likelihood:
 
     @cached_property
     def ratio(self) -> Ratio:
-        """h as a function of alpha; replaced by one with more probes where a fit asks for it."""
+        """H as a function of alpha; replaced by one with more probes where a fit asks for it."""
         return self.strategy.prepare(self.terms, self.U)
 
     @cached_property
@@ -177,6 +177,10 @@ class QuadraticForm:
         if len(self.rule.values) > self.MAX_SIZE:
             self.rule = None
         return True
+
+    def forget(self) -> None:
+        """Drop the last solve, so that what comes next does not depend on what was asked before."""
+        self._solved_at = (np.empty(0), np.empty(0))
 
     def _extended(self, alpha: np.ndarray) -> np.ndarray:
         """R carried on to U at alpha; the last one is kept, as start for the next and for the slopes."""

@@ -69,7 +69,9 @@ class CG:
             )
         return solution
 
-    def _column(self, A: Shifted, S: Sparse, b, X, goal):
+    def _column(
+        self, A: Shifted, S: Sparse, b: np.ndarray, X: np.ndarray, goal: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         x = np.ascontiguousarray(X[:, 0])
         matrix = (S.indptr, S.indices, S.weights, S.scale)
         step, rr = kernels.cg_column(
@@ -78,7 +80,7 @@ class CG:
         X[:, 0] = x
         return np.array([step]), np.array([rr])
 
-    def _block(self, A: Operator, B, X, goal):
+    def _block(self, A: Operator, B: np.ndarray, X: np.ndarray, goal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         k = B.shape[1]
         R, _ = A.combine(X, -np.ones(k), B, np.ones(k))
         P = R.copy()

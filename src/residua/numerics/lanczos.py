@@ -64,6 +64,29 @@ def tridiagonal(A: Operator, Z: np.ndarray, steps: int) -> tuple[np.ndarray, np.
     return diagonal, off[:-1], norms
 
 
+def function_times(
+    product: Callable[[np.ndarray], np.ndarray],
+    f: Callable[[np.ndarray], np.ndarray],
+    b: np.ndarray,
+    steps: int = 40,
+) -> np.ndarray:
+    """``f(A) b`` for the symmetric A behind ``product``, from a Krylov space kept orthogonal."""
+    V = np.zeros((min(steps, len(b)) + 1, len(b)))
+    T = np.zeros((len(V) - 1, len(V) - 1))
+    V[0] = b / np.linalg.norm(b)
+    for k in range(len(T)):
+        w = product(V[k])
+        T[k, : k + 1] = T[: k + 1, k] = V[: k + 1] @ w
+        w -= V[: k + 1].T @ T[: k + 1, k]
+        w -= V[: k + 1].T @ (V[: k + 1] @ w)  # once more: rounding spoils the first pass
+        size = np.linalg.norm(w)
+        if size < 1e-10 or k + 1 == len(T):
+            break
+        V[k + 1] = w / size
+    values, vectors = np.linalg.eigh(T[: k + 1, : k + 1])
+    return np.linalg.norm(b) * V[: k + 1].T @ (vectors @ (f(values) * vectors[0]))
+
+
 @dataclass(frozen=True)
 class BlockQuadrature:
     """``B' f(A) B ~ R' f(T)_11 R``, a matrix function of several vectors at once."""

@@ -52,7 +52,7 @@ class Strategy(ABC):
 
 @dataclass(frozen=True)
 class Eigen(Strategy):
-    """Exact, by dense eigenvalues: once for one term, a dense inverse at each alpha for several. Small matrices only."""
+    """Exact, by dense eigenvalues once (one term) or a dense inverse at each alpha (several). For small matrices."""
 
     def prepare(self, terms, subset=None):
         subset = _positions(subset)
@@ -69,7 +69,7 @@ class Cholesky(Strategy):
         return _Factored(list(terms), _positions(subset), self.cholmod)
 
 
-def _positions(subset) -> np.ndarray:
+def _positions(subset: np.ndarray | None) -> np.ndarray:
     return np.empty(0, np.int64) if subset is None else np.asarray(subset, np.int64)
 
 
@@ -125,7 +125,11 @@ class _Factored(Ratio):
     def _factors(self, alpha):
         for terms, sign in self.sides:
             if terms[0].shape[0]:
-                yield sign, terms, Factor(identity_minus(Shifted(weighted_sum(terms, alpha), 1.0)), self.cholmod)
+                yield (
+                    sign,
+                    terms,
+                    Factor(identity_minus(Shifted(weighted_sum(terms, alpha), 1.0)), self.cholmod),
+                )
 
     def value(self, alpha):
         return Estimate(float(sum(sign * factor.logdet for sign, _, factor in self._factors(alpha))))

@@ -24,7 +24,14 @@ class Operator(ABC):
     dtype: np.dtype
 
     @abstractmethod
-    def combine(self, V, p, Z=None, q=None, out=None) -> tuple[np.ndarray, np.ndarray]:
+    def combine(
+        self,
+        V: np.ndarray,
+        p: np.ndarray,
+        Z: np.ndarray | None = None,
+        q: np.ndarray | None = None,
+        out: np.ndarray | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
         """``(A V) p + Z q`` with p, q per column, and its inner products with V. ``out`` may be Z, never V."""
 
     def __matmul__(self, X: np.ndarray) -> np.ndarray:
@@ -32,11 +39,11 @@ class Operator(ABC):
         out, _ = self.combine(V, np.ones(V.shape[1]))
         return out.reshape(X.shape)
 
-    def add_scaled(self, W, V, c) -> np.ndarray:
+    def add_scaled(self, W: np.ndarray, V: np.ndarray, c: np.ndarray) -> np.ndarray:
         """``W += V c`` in place; returns the squared column norms of W."""
         return kernels.add_scaled(W, V, np.asarray(c, W.dtype)).sum(axis=0)
 
-    def advance(self, X, P, R, a, b) -> None:
+    def advance(self, X: np.ndarray, P: np.ndarray, R: np.ndarray, a: np.ndarray, b: np.ndarray) -> None:
         """``X += P a``, then ``P = R + P b``, both in place."""
         kernels.advance(X, P, R, np.asarray(a, X.dtype), np.asarray(b, X.dtype))
 
@@ -107,11 +114,13 @@ class Sparse(Operator):
             values *= self.weights
         return sp.csr_array((values, self.indices, self.indptr), shape=self.shape)
 
-    def astype(self, dtype) -> Sparse:
-        return self if self.dtype == dtype else Sparse(self.indptr, self.indices, self.weights, self.scale.astype(dtype))
+    def astype(self, dtype: type) -> Sparse:
+        return (
+            self if self.dtype == dtype else Sparse(self.indptr, self.indices, self.weights, self.scale.astype(dtype))
+        )
 
 
-def weighted_sum(terms: list[Sparse], coefficients) -> Sparse:
+def weighted_sum(terms: list[Sparse], coefficients: np.ndarray) -> Sparse:
     """``sum_t c_t S_t`` of operators that share one scale, as one operator with signed weights."""
     first = terms[0]
     total = sp.csr_array(first.shape, dtype=first.dtype)

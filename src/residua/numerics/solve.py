@@ -7,7 +7,7 @@ so it takes over when CG has not arrived after a few hundred steps.
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -27,7 +27,7 @@ class Solver:
     seconds : estimated time that a factorisation may take
     """
 
-    cg: CG = CG()
+    cg: CG = field(default_factory=CG)
     patience: int = 300
     seconds: float = 20.0
 
@@ -45,7 +45,7 @@ class Solver:
             return self._factored(A, B, first)
         return self.cg.solve(A, B, first.X)
 
-    def _factored(self, A: Shifted, B, first: Solution) -> Solution:
+    def _factored(self, A: Shifted, B: np.ndarray, first: Solution) -> Solution:
         factor = Factor(identity_minus(A))
         X = factor.solve(np.asarray(B, float))
         X = X + factor.solve(B - A @ X)  # one step of refinement

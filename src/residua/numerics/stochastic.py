@@ -10,6 +10,8 @@ For one term the nodes of S serve every alpha.
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,8 +23,10 @@ from residua.numerics.lanczos import Quadrature, quadrature
 from residua.numerics.logdet import Estimate, Ratio, Strategy, _positions
 from residua.numerics.operator import Shifted, Sparse, weighted_sum
 
-
 FIRST_PROBES = 8
+
+Function = Callable[[np.ndarray], np.ndarray]
+Part = tuple[float, np.ndarray]  # what is exact of a trace, and the remainder by probe
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,7 @@ class Side:
 
     def __init__(self, S: Sparse, strategy: Lanczos):
         self.S, self.strategy = S, strategy
+        self.rule: Quadrature | None = None
         self.kernel = Constants(S) if strategy.control_variates else None
         self.moments = np.zeros(0)
         if self.kernel:
@@ -73,42 +78,52 @@ class Side:
         """Run Lanczos from the columns of Z; later calls add to the earlier."""
         Z = self.kernel.project_out(Z) if self.kernel else Z
         rule = quadrature(self.S, Z, self.strategy.steps)
-        if hasattr(self, "rule"):
+        if self.rule is not None:
             pairs = zip((self.rule.nodes, self.rule.weights), (rule.nodes, rule.weights), strict=True)
             rule = Quadrature(*(np.concatenate(pair) for pair in pairs))
         self.rule = rule
         self.fit = _polynomial_fit(rule, len(self.moments))
 
-    def estimate(self, f) -> tuple[float, np.ndarray]:
+    def estimate(self, f: Function) -> Part:
         """The part of ``tr f(S)`` that is exact, and the remainder by probe."""
-        values = f(self.rule.nodes)
-        c = self.fit @ values.ravel()
-        remainder = (self.rule.weights * (values - _powers(self.rule.nodes, len(c)) @ c)).sum(axis=1)
+        assert self.rule is not None
+        c = self.fit @ f(self.rule.nodes).ravel()
+        remainder = self.rule.apply(lambda x: f(x) - _powers(x, len(c)) @ c)
         exact = self.kernel.count * float(f(np.ones(1))[0]) if self.kernel and self.kernel.count else 0.0
         return exact + float(c @ self.moments), remainder
 
 
-class _Cached(Ratio):
-    """One term: the quadrature of S serves every alpha."""
+class StochasticRatio(Ratio):
+    """h estimated from probes, of which more can be had."""
 
     exact = False
+    strategy: Lanczos
+    probes: int
 
-    def __init__(self, strategy: Lanczos, terms, subset, probes: int):
+    @abstractmethod
+    def add_probes(self, total: int) -> None:
+        """Go on until there are ``total`` probes."""
+
+
+class _Cached(StochasticRatio):
+    """One term: the quadrature of S serves every alpha."""
+
+    def __init__(self, strategy: Lanczos, terms: list[Sparse], subset: np.ndarray, probes: int):
         self.strategy, self.subset, self.probes = strategy, subset, 0
         self.sides = [Side(terms[0], strategy)]
         if len(subset):
             self.sides.append(Side(terms[0].submatrix(subset), strategy))
         self.add_probes(probes)
 
-    def add_probes(self, total: int) -> None:
-        """Go on until there are ``total`` probes."""
+    def add_probes(self, total):
         Z = self.strategy.signs(self.sides[0].S.shape[0], self.probes, total)
-        for side, rows in zip(self.sides, (slice(None), self.subset), strict=False):
-            side.probe(np.ascontiguousarray(Z[rows]))
+        self.sides[0].probe(Z)
+        if len(self.subset):
+            self.sides[1].probe(np.ascontiguousarray(Z[self.subset]))
         self.probes = total
         self.method = _method(self.strategy, total)
 
-    def _estimate(self, f) -> Estimate:
+    def _estimate(self, f: Function) -> Estimate:
         return _difference([side.estimate(f) for side in self.sides])
 
     def value(self, alpha):
@@ -119,26 +134,23 @@ class _Cached(Ratio):
         return Estimate(np.array([value]), np.array([error]))
 
 
-class _Moving(Ratio):
+class _Moving(StochasticRatio):
     """Several terms share no Krylov space: the probes are kept, Lanczos is run anew for each alpha."""
 
-    exact = False
-
-    def __init__(self, strategy: Lanczos, terms, subset, probes: int):
+    def __init__(self, strategy: Lanczos, terms: list[Sparse], subset: np.ndarray, probes: int):
         self.strategy, self.subset, self.probes = strategy, subset, 0
         self.sides = [terms]
         if len(subset):
             self.sides.append([S.submatrix(subset) for S in terms])
         self.add_probes(probes)
 
-    def add_probes(self, total: int) -> None:
-        """Use ``total`` probes from now on."""
+    def add_probes(self, total):
         self.Z = self.strategy.signs(self.sides[0][0].shape[0], 0, total)
         self.probes = total
         self.method = _method(self.strategy, total) + ", run anew for each alpha"
 
-    def _probes(self):
-        return (np.ascontiguousarray(self.Z[rows]) for rows in (slice(None), self.subset))
+    def _probes(self) -> list[np.ndarray]:
+        return [self.Z, np.ascontiguousarray(self.Z[self.subset])]
 
     def value(self, alpha):
         parts = []
@@ -154,10 +166,10 @@ class _Moving(Ratio):
         estimates = [_difference([side[t] for side in parts]) for t in range(len(alpha))]
         return Estimate(*(np.array(column) for column in zip(*estimates, strict=True)))
 
-    def _slopes(self, terms, M, Z):
+    def _slopes(self, terms: list[Sparse], M: Sparse, Z: np.ndarray) -> list[Part]:
         """``-tr((I - M)^-1 S_t)`` for each t; the first terms of its series, tr S_t and tr(M S_t), are exact."""
         X = CG(tol=1e-8).solve(Shifted(M, 1.0), Z).X
-        exact = np.zeros(len(terms))
+        exact = [0.0] * len(terms)
         if self.strategy.control_variates:
             X -= Z + M @ Z
             matrix = M.to_scipy()
@@ -170,7 +182,7 @@ def _method(strategy: Lanczos, probes: int) -> str:
     return f"estimated: Lanczos quadrature, {probes} probes x {strategy.steps} steps, {how}"
 
 
-def _difference(parts) -> Estimate:
+def _difference(parts: list[Part]) -> Estimate:
     """First side minus second, with the standard error of the difference by probe."""
     exact = parts[0][0] - sum(part[0] for part in parts[1:])
     remainder = parts[0][1] - sum(part[1] for part in parts[1:])

@@ -9,7 +9,6 @@ least squares, when it is handed a ``correlate`` function.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -20,13 +19,10 @@ from sklearn.model_selection import KFold
 from residua.graph import Graph
 
 
-class Correlation(Protocol):
-    """What a base needs to know of a joint fit."""
+class Correlate(Protocol):
+    """Fits the correlation of y (|L|,) and, together with it, the coefficients of a linear mean."""
 
-    coefficients: np.ndarray
-
-
-Correlate = Callable[[np.ndarray, np.ndarray], Correlation]
+    def __call__(self, y: np.ndarray, design: np.ndarray | None = None) -> Any: ...
 
 
 @dataclass(frozen=True)

@@ -173,9 +173,7 @@ def draw_nodes(
     dot: dict[str, Any] = {"linewidths": 0, "clip_on": False}
     x, y = xy.T
     ax.scatter(x[~known], y[~known], s=areas[~known] / 2, c=UNKNOWN, zorder=2, **dot)
-    return ax.scatter(
-        x[known], y[known], s=areas[known], c=values[known], norm=norm, cmap=cmap, zorder=3, **dot
-    )
+    return ax.scatter(x[known], y[known], s=areas[known], c=values[known], norm=norm, cmap=cmap, zorder=3, **dot)
 
 
 def layout(graph: Graph) -> Array:
@@ -322,9 +320,7 @@ def _frames(count: int, width: float, ratio: float) -> tuple[Figure, list[tuple[
 def _colour_bar(bar: Axes, dots: PathCollection, scale: Scale, label: str, key: bool) -> None:
     from matplotlib.ticker import MaxNLocator
 
-    drawn = bar.figure.colorbar(
-        dots, cax=bar, orientation="horizontal", extend=scale.extend, ticks=MaxNLocator(4)
-    )
+    drawn = bar.figure.colorbar(dots, cax=bar, orientation="horizontal", extend=scale.extend, ticks=MaxNLocator(4))
     drawn.outline.set_visible(False)
     bar.tick_params(labelsize=7.5, labelcolor=INK, color=INK, length=2, width=0.5, pad=2)
     words: dict[str, Any] = {"transform": bar.transAxes, "va": "center", "fontsize": 7.5}
@@ -384,11 +380,7 @@ def _set_view(ax: Axes, xy: Array, geographic: bool) -> None:
 def _corners(xy: Array, geographic: bool) -> tuple[Array, Array]:
     """Lower left and upper right of the picture, with a margin for dots at the rim."""
     low, high = xy.min(axis=0), xy.max(axis=0)
-    margin = (
-        max(0.025, 0.25 / np.sqrt(len(xy)))
-        * (np.max(high - low) or 1.0)
-        / np.array([1, _stretch(xy, geographic)])
-    )
+    margin = max(0.025, 0.25 / np.sqrt(len(xy))) * (np.max(high - low) or 1.0) / np.array([1, _stretch(xy, geographic)])
     return low - margin, high + margin
 
 
@@ -435,13 +427,10 @@ def _check_positions(positions: Any, graph: Graph | None, geographic: bool | Non
     if xy.ndim != 2 or xy.shape[1] != 2 or not len(xy):
         raise ValueError(f"positions has shape {xy.shape}; give one x and one y per node, shape (n, 2).")
     if not np.isfinite(xy).all():
-        raise ValueError(
-            f"positions is not finite at row {(~np.isfinite(xy)).any(axis=1).argmax()}; place every node."
-        )
+        raise ValueError(f"positions is not finite at row {(~np.isfinite(xy)).any(axis=1).argmax()}; place every node.")
     if graph is not None and graph.n_nodes != len(xy):
         raise ValueError(
-            f"positions has {len(xy)} rows but graph has {graph.n_nodes} nodes; "
-            "order positions like graph.nodes."
+            f"positions has {len(xy)} rows but graph has {graph.n_nodes} nodes; order positions like graph.nodes."
         )
     return xy, named if geographic is None else geographic
 
@@ -449,9 +438,7 @@ def _check_positions(positions: Any, graph: Graph | None, geographic: bool | Non
 def _check_values(values: ArrayLike, n: int, name: str) -> Array:
     values = np.asarray(values, dtype=np.float64)
     if values.shape != (n,):
-        raise ValueError(
-            f"{name} has shape {values.shape} but there are {n} positions; give one value per node."
-        )
+        raise ValueError(f"{name} has shape {values.shape} but there are {n} positions; give one value per node.")
     if np.isinf(values).any():
         raise ValueError(f"{name} is infinite at index {np.isinf(values).argmax()}; use NaN for unknown.")
     return values

@@ -1,6 +1,6 @@
 """Label propagation of numbers: the Gaussian's mean in the limit alpha = 1.
 
-    (I - S_UU) f_U = S_UL f_L                (paper, section 2.3)
+(I - S_UU) f_U = S_UL f_L                (paper, section 2.3)
 """
 
 from __future__ import annotations

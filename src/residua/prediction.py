@@ -1,0 +1,60 @@
+"""One graph with its known labels, and all that a fitted model says of it.
+
+mean at U = base + E[r_U | r_L],   at i in L, left out: y_i - error_i
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from residua.gaussian import Conditional, LeaveOneOut
+from residua.gaussian.propagation import warn_unreached
+from residua.graph import Graph
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Computed when asked, and kept: means, variances and leave-one-out share their solves."""
+
+    graph: Graph
+    y: np.ndarray  # (n,), NaN where unknown
+    base: np.ndarray  # (n,) base prediction
+    residual: np.ndarray  # (n,), NaN where unknown
+    conditional: Conditional
+    marginal_variance: float  # of a residual about which no label says anything
+
+    @cached_property
+    def known(self) -> np.ndarray:
+        return ~np.isnan(self.y)
+
+    @cached_property
+    def alone(self) -> np.ndarray:
+        """Nodes that propagation cannot reach; a learned alpha below 1 reaches all."""
+        unreached = self.conditional.unreached
+        return unreached if self.conditional.improper else np.zeros_like(unreached)
+
+    @cached_property
+    def mean(self) -> np.ndarray:
+        if self.alone.any():
+            warn_unreached(self.graph, self.alone, "they get the base prediction")
+        return np.where(self.known, self.y, self.base + self.conditional.extend(self.residual))
+
+    @cached_property
+    def std(self) -> np.ndarray:
+        return np.sqrt(np.where(self.alone, self.marginal_variance, self.conditional.variance().value))
+
+    @cached_property
+    def left_out(self) -> LeaveOneOut:
+        found = self.conditional.leave_one_out(self.residual)
+        variance = np.where(np.isfinite(found.variance), found.variance, self.marginal_variance)
+        return replace(found, variance=variance)
+
+    def sample(self, count: int, rng: np.random.Generator) -> np.ndarray:
+        """(count, n) joint draws, known labels as known."""
+        draws = self.mean + self.conditional.sample(count, rng)
+        lonely = rng.standard_normal((count, int(self.alone.sum())))
+        draws[:, self.alone] += np.sqrt(self.marginal_variance) * lonely
+        return draws
