@@ -20,7 +20,7 @@ from residua.gaussian import Conditional, Likelihood
 from residua.gaussian.fit import fit_profile
 from residua.graph import Graph
 from residua.prediction import Prediction
-from residua.regressors.base import Correlate, Task, make_base
+from residua.regressors.base import Base, Correlate, Outcome, Task, make_base
 from residua.validation import (
     check_choice,
     check_features,
@@ -102,6 +102,22 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
             alpha = dict.fromkeys(graph.edge_types, 1.0 if self.correlation else 0.0)
             stderr = dict.fromkeys(graph.edge_types, 0.0)
             beta = _precision_of(outcome.residual, graph, labelled, alpha, base.design(X))
+        return self._store(graph, X, names, y, base, outcome, fit, alpha, stderr, beta)
+
+    def _store(
+        self,
+        graph: Graph,
+        X: np.ndarray,
+        names: np.ndarray | None,
+        y: np.ndarray,
+        base: Base,
+        outcome: Outcome,
+        fit: CorrelationFit | None,
+        alpha: dict[str, float],
+        stderr: dict[str, float],
+        beta: float,
+    ) -> GraphRegressor:
+        """All that was learned, at once: a fit that fails leaves the model as it was."""
         self.graph_, self.X_, self.y_, self.base_, self.outcome_ = graph, X, y, base, outcome
         self.correlation_, self.alpha_, self.alpha_stderr_, self.beta_ = fit, alpha, stderr, beta
         self.n_features_in_ = X.shape[1]
@@ -300,7 +316,7 @@ def _precision_of(
             "there is nothing to learn."
         )
     # Propagation leaves one free level on each component, a linear mean its coefficients.
-    free = (
-        len(np.unique(graph.components[labelled])) if conditional.improper else 0 if design is None else design.shape[1]
-    )
+    free = 0 if design is None else design.shape[1]
+    if conditional.improper:
+        free = len(np.unique(graph.components[labelled]))
     return max(len(residual) - free, 1) / q
