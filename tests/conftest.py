@@ -1,8 +1,19 @@
 """Fixtures: each graph by name, so that a failing test says on which one it fails."""
 
+import os
+
+import numba
 import numpy as np
 import pytest
 from graphs import CASES, ONE_TYPE, TWO_TYPES, Case
+from threadpoolctl import threadpool_limits
+
+
+def pytest_configure(config):
+    """One worker for each core: threads of their own would only wait for one another."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        numba.set_num_threads(1)
+        threadpool_limits(1)
 
 
 @pytest.fixture(params=CASES, ids=str)

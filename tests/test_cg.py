@@ -91,11 +91,11 @@ def test_columns_of_any_size_converge_alike(k, rng):
     c = small_world(n=200)
     A, _ = system(c, 0.9)
     B = rng.standard_normal(c.n if k is None else (c.n, k))
-    plain, large, small = (CG().solve(A, scale * B) for scale in (1.0, 1e100, 1e-100))
+    plain, large, small = (CG().solve(A, scale * B) for scale in (1.0, 1e50, 1e-50))
     assert_array_equal(plain.iterations, large.iterations)
     assert_array_equal(plain.iterations, small.iterations)
-    assert_allclose(large.X * 1e-100, plain.X, rtol=1e-8, atol=1e-12)
-    assert_allclose(small.X * 1e100, plain.X, rtol=1e-8, atol=1e-12)
+    assert_allclose(large.X * 1e-50, plain.X, rtol=1e-8, atol=1e-12)
+    assert_allclose(small.X * 1e50, plain.X, rtol=1e-8, atol=1e-12)
 
 
 @EACH_PATH
@@ -163,8 +163,8 @@ def test_solver_answers_for_an_empty_matrix(k):
 
 
 HARD = {
-    "long path": case(3000, [(i, i + 1) for i in range(2999)], [0]),
-    "grid": grid(50, 50, share=0.01),
+    "long path": case(1000, [(i, i + 1) for i in range(999)], [0]),
+    "grid": grid(30, 30, share=0.01),
 }
 
 
@@ -180,8 +180,8 @@ def test_factor_takes_over_where_conjugate_gradients_are_slow(name, k, rng):
         found = solver.solve(A, B)
     assert found.converged.all()
     assert (found.residual <= solver.cg.tol).all()
-    G = np.eye(len(c.U)) - A.S.dense()
-    assert_allclose(found.X, np.linalg.solve(G, B), rtol=1e-6)
+    expected = np.linalg.solve(np.eye(len(c.U)) - A.S.dense(), B)
+    assert_allclose(found.X, expected, rtol=0, atol=1e-7 * np.abs(expected).max())
 
 
 def test_solver_without_time_for_a_factor_goes_on_with_conjugate_gradients(rng):

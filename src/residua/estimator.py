@@ -16,13 +16,14 @@ from sklearn.base import BaseEstimator, RegressorMixin
 
 from residua import metrics
 from residua.diagnosis import Diagnosis, diagnose
-from residua.gaussian import Conditional, Likelihood
+from residua.gaussian import Conditional, CorrelationFit, Likelihood
 from residua.gaussian.fit import fit_profile
 from residua.graph import Graph
 from residua.prediction import Prediction
 from residua.regressors.base import Base, Correlate, Outcome, Task, make_base
 from residua.validation import (
     check_choice,
+    check_count,
     check_features,
     check_fitted,
     check_graph,
@@ -87,6 +88,8 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
         """
         graph = check_graph(graph)
         check_choice(self.correlation, ("learned", "propagate", None), "correlation")
+        check_count(self.folds, "folds", 2)
+        check_count(self.random_state, "random_state", 0)
         y, labelled = check_known_values(y, graph, "y")
         base = make_base(self.base)
         X, names = check_features(X, graph, optional=self.base in ("zero", "mean"))
@@ -248,8 +251,7 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
         random_state: int | None = None,
     ) -> np.ndarray:
         """(n_samples, n) joint draws of all labels given the known ones, which are returned as known."""
-        if n_samples < 1:
-            raise ValueError(f"n_samples={n_samples} is below 1.")
+        check_count(n_samples, "n_samples", 1)
         rng = np.random.default_rng([self.random_state if random_state is None else random_state, 1])
         return self._resolve(X, y, graph).sample(n_samples, rng)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -114,6 +115,14 @@ def check_choice(value: Any, choices: tuple, name: str) -> None:
     """``value`` is one of ``choices``."""
     if not isinstance(value, str | None) or value not in choices:
         raise ValueError(f"{name}={value!r} is unknown; use one of {', '.join(map(repr, choices))}.")
+
+
+def check_count(value: Any, name: str, least: int) -> None:
+    """A whole number, at least ``least``."""
+    if not isinstance(value, Integral):
+        raise ValueError(f"{name}={value!r} is not a whole number.")
+    if value < least:
+        raise ValueError(f"{name}={value} is below {least}.")
 
 
 def check_share(value: float, name: str) -> None:

@@ -20,7 +20,7 @@ from residua.graph import Graph
 from residua.numerics import Strategy
 from residua.numerics.logdet import Estimate
 from residua.numerics.stochastic import StochasticRatio
-from residua.validation import check_known_values
+from residua.validation import check_count, check_known_values
 
 A_MAX = float(np.arctanh(ALPHA_MAX))
 MAX_PROBES = 512
@@ -91,6 +91,7 @@ def fit_correlation(
     (True, True)
     """
     values, labelled = check_known_values(residual, graph, "residual")
+    check_count(random_state, "random_state", 0)
     likelihood = Likelihood(graph, labelled, logdet, random_state=random_state)
     return fit_profile(likelihood, values[labelled], graph.edge_types)
 
@@ -193,7 +194,7 @@ class Profile:
     def _search_space(self, start: np.ndarray | None) -> np.ndarray:
         """Several edge types have local optima: start from every corner and the middle, keep the best."""
         corners = np.array(np.meshgrid(*[[-3.0, 3.0]] * self.p)).reshape(self.p, -1).T[:16]
-        starts = [start] if start is not None else sorted([np.zeros(self.p), *corners], key=self.omega)[:3]
+        starts = [start] if start is not None else sorted([np.zeros(self.p), *corners], key=self.omega)[:2]
         bounds = [(-A_MAX, A_MAX)] * self.p
         runs = [minimize(self.omega, s, jac=self.gradient, method="L-BFGS-B", bounds=bounds) for s in starts]
         return min(runs, key=lambda run: run.fun).x
@@ -206,14 +207,18 @@ class Profile:
         rows = [(self.gradient(at + d) - self.gradient(at - d)) / (2 * step) for d in step * np.eye(self.p)]
         return (np.array(rows) + np.array(rows).T) / 2
 
-    def errors(self, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Standard errors of alpha and their Monte-Carlo errors."""
-        alpha = np.tanh(at)
+    def _inverse_hessian(self, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Inverse along directions in which Omega curves upward, and (p,) bool: alphas that have part in others."""
         values, vectors = np.linalg.eigh(self.hessian(at))
         flat = values < 1e-9 * self.n
         inverse = (vectors / np.where(flat, np.inf, values)) @ vectors.T
+        return inverse, np.any(np.abs(vectors[:, flat]) > 1e-6, axis=1)
+
+    def errors(self, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Standard errors of alpha and their Monte-Carlo errors."""
+        alpha = np.tanh(at)
+        inverse, unsure = self._inverse_hessian(at)
         stderr = np.sqrt(2 * np.diag(inverse)) * (1 - alpha**2)
-        unsure = np.any(np.abs(vectors[:, flat]) > 1e-6, axis=1)
         noise = np.asarray(self.likelihood.ratio.gradient(alpha).stderr) * (1 - alpha**2)
         mc = np.sqrt((inverse**2) @ noise**2) * (1 - alpha**2)
         return np.where(unsure, np.inf, stderr), mc
@@ -272,7 +277,7 @@ class Profile:
         moves = step * np.eye(self.p)
         cross = [self.least_squares(np.tanh(at + d))[0] - self.least_squares(np.tanh(at - d))[0] for d in moves]
         slope = self.n * np.array(cross) / (2 * step * q)
-        spread = np.linalg.pinv(self.hessian(at), hermitian=True)
+        spread, _ = self._inverse_hessian(at)
         return float(np.sqrt(2 / self.n + 2 * slope @ spread @ slope / self.n**2))
 
 

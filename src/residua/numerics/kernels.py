@@ -22,80 +22,122 @@ def row_blocks(indptr: np.ndarray) -> np.ndarray:
     return np.searchsorted(work, np.linspace(0, work[-1], min(BLOCKS, max(n, 1)) + 1)).astype(np.int64)
 
 
+@njit(cache=True, fastmath=FAST)
+def _combine_column_rows(first, last, indptr, indices, weights, scale, v, vs, p, z, q, out):
+    dot = 0.0
+    e = np.uint64(indptr[first])
+    for i in range(first, last):
+        total = scale[i] * 0
+        end = np.uint64(indptr[i + 1])
+        while e < end:
+            # Unsigned positions: numba would test a signed one for counting from the end.
+            if weights is None:
+                total += vs[np.uint64(indices[e])]
+            else:
+                total += weights[e] * vs[np.uint64(indices[e])]
+            e += np.uint64(1)
+        total *= p * scale[i]
+        if z is not None:
+            total += q * z[i]
+        out[i] = total
+        dot += total * v[i]
+    return dot
+
+
 @njit(parallel=True, cache=True, fastmath=FAST)
-def combine_column(indptr, indices, weights, scale, blocks, v, vs, p, z, q, out):
+def combine_column(blocks, indptr, indices, weights, scale, v, vs, p, z, q, out):
     """One column: ``out = p S v + q z``; ``vs = scale * v`` is made by the caller. Returns ``out'v`` by block."""
     partial = np.zeros((len(blocks) - 1, 1))
-    for block in prange(len(blocks) - 1):
-        dot = 0.0
-        e = np.uint64(indptr[blocks[block]])
-        for i in range(blocks[block], blocks[block + 1]):
-            total = scale[i] * 0
-            end = np.uint64(indptr[i + 1])
-            while e < end:
-                # Unsigned positions: numba would test a signed one for counting from the end.
-                if weights is None:
-                    total += vs[np.uint64(indices[e])]
-                else:
-                    total += weights[e] * vs[np.uint64(indices[e])]
-                e += np.uint64(1)
-            total *= p * scale[i]
-            if z is not None:
-                total += q * z[i]
-            out[i] = total
-            dot += total * v[i]
-        partial[block, 0] = dot
+    for b in prange(len(blocks) - 1):
+        partial[b, 0] = _combine_column_rows(
+            blocks[b], blocks[b + 1], indptr, indices, weights, scale, v, vs, p, z, q, out
+        )
     return partial
+
+
+@njit(cache=True, fastmath=FAST)
+def _combine_rows(first, last, indptr, indices, weights, scale, V, p, Z, q, out, dots):
+    k = V.shape[1]
+    row = np.empty(k, V.dtype)
+    for i in range(first, last):
+        for c in range(k):
+            row[c] = 0
+        for e in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            j = np.uint64(indices[e])
+            w = scale[j]
+            if weights is not None:
+                w *= weights[e]
+            for c in range(k):
+                row[c] += w * V[j, c]
+        for c in range(k):
+            total = row[c] * scale[i] * p[c]
+            if Z is not None:
+                total += Z[i, c] * q[c]
+            out[i, c] = total
+            dots[c] += total * V[i, c]
 
 
 @njit(parallel=True, cache=True, fastmath=FAST)
-def combine_columns(indptr, indices, weights, scale, blocks, V, p, Z, q, out):
+def combine_columns(blocks, indptr, indices, weights, scale, V, p, Z, q, out):
     """Many columns: ``out = (S V) p + Z q`` with p, q per column. Returns ``out'V`` by block."""
-    k = V.shape[1]
-    partial = np.zeros((len(blocks) - 1, k))
-    for block in prange(len(blocks) - 1):
-        row = np.empty(k, V.dtype)
-        for i in range(blocks[block], blocks[block + 1]):
-            for c in range(k):
-                row[c] = 0
-            for e in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
-                j = np.uint64(indices[e])
-                w = scale[j]
-                if weights is not None:
-                    w *= weights[e]
-                for c in range(k):
-                    row[c] += w * V[j, c]
-            for c in range(k):
-                total = row[c] * scale[i] * p[c]
-                if Z is not None:
-                    total += Z[i, c] * q[c]
-                out[i, c] = total
-                partial[block, c] += total * V[i, c]
+    partial = np.zeros((len(blocks) - 1, V.shape[1]))
+    for b in prange(len(blocks) - 1):
+        _combine_rows(blocks[b], blocks[b + 1], indptr, indices, weights, scale, V, p, Z, q, out, partial[b])
     return partial
+
+
+@njit(cache=True, fastmath=FAST)
+def combine_columns_small(indptr, indices, weights, scale, V, p, Z, q, out):
+    """The same on one thread: waking a second one takes longer than a small graph."""
+    dots = np.zeros(V.shape[1])
+    _combine_rows(0, len(scale), indptr, indices, weights, scale, V, p, Z, q, out, dots)
+    return dots
+
+
+@njit(cache=True, fastmath=FAST)
+def _add_rows(first, last, W, V, c, squares):
+    for i in range(first, last):
+        for j in range(W.shape[1]):
+            W[i, j] += V[i, j] * c[j]
+            squares[j] += W[i, j] * W[i, j]
 
 
 @njit(parallel=True, cache=True, fastmath=FAST)
 def add_scaled(W, V, c):
     """``W += V c`` in place. Returns the squared column norms of W by block."""
-    n, k = W.shape
+    n = len(W)
     size = max(1, -(-n // BLOCKS))
-    partial = np.zeros((BLOCKS, k))
-    for block in prange(BLOCKS):
-        for i in range(block * size, min(n, (block + 1) * size)):
-            for j in range(k):
-                W[i, j] += V[i, j] * c[j]
-                partial[block, j] += W[i, j] * W[i, j]
+    partial = np.zeros((BLOCKS, W.shape[1]))
+    for b in prange(BLOCKS):
+        _add_rows(min(n, b * size), min(n, (b + 1) * size), W, V, c, partial[b])
     return partial
+
+
+@njit(cache=True, fastmath=FAST)
+def add_scaled_small(W, V, c):
+    """The same on one thread."""
+    squares = np.zeros(W.shape[1])
+    _add_rows(0, len(W), W, V, c, squares)
+    return squares
+
+
+@njit(cache=True, fastmath=FAST)
+def advance_small(X, P, R, a, b):
+    """``X += P a``, then ``P = R + P b``."""
+    for i in range(len(X)):
+        for j in range(X.shape[1]):
+            X[i, j] += P[i, j] * a[j]
+            P[i, j] = R[i, j] + P[i, j] * b[j]
 
 
 @njit(parallel=True, cache=True, fastmath=FAST)
 def advance(X, P, R, a, b):
     """The two updates that end a conjugate-gradient step: ``X += P a``, then ``P = R + P b``."""
-    n, k = X.shape
-    for i in prange(n):
-        for j in range(k):
-            X[i, j] += P[i, j] * a[j]
-            P[i, j] = R[i, j] + P[i, j] * b[j]
+    n = len(X)
+    size = max(1, -(-n // BLOCKS))
+    for block in prange(BLOCKS):
+        rows = slice(min(n, block * size), min(n, (block + 1) * size))
+        advance_small(X[rows], P[rows], R[rows], a, b)
 
 
 @njit(cache=True, fastmath=FAST)

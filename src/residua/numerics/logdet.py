@@ -10,7 +10,7 @@ standard error.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -119,17 +119,16 @@ class _Factored(Ratio):
 
     def __init__(self, terms: list[Sparse], subset: np.ndarray, cholmod: bool | None):
         self.method = "exact: sparse Cholesky factor"
-        self.sides = [(terms, 1), ([S.submatrix(subset) for S in terms], -1)]
+        self.sides = [(1, terms)] + ([(-1, [S.submatrix(subset) for S in terms])] if len(subset) else [])
         self.cholmod = cholmod
+        self._last: tuple[bytes, list[Factor]] = (b"", [])
 
-    def _factors(self, alpha):
-        for terms, sign in self.sides:
-            if terms[0].shape[0]:
-                yield (
-                    sign,
-                    terms,
-                    Factor(identity_minus(Shifted(weighted_sum(terms, alpha), 1.0)), self.cholmod),
-                )
+    def _factors(self, alpha: np.ndarray) -> Iterator[tuple[int, list[Sparse], Factor]]:
+        """Both factors; kept, since value and gradient are asked for the same alpha."""
+        if self._last[0] != alpha.tobytes():
+            matrices = [identity_minus(Shifted(weighted_sum(terms, alpha), 1.0)) for _, terms in self.sides]
+            self._last = (alpha.tobytes(), [Factor(matrix, self.cholmod) for matrix in matrices])
+        return ((*side, factor) for side, factor in zip(self.sides, self._last[1], strict=True))
 
     def value(self, alpha):
         return Estimate(float(sum(sign * factor.logdet for sign, _, factor in self._factors(alpha))))
@@ -141,14 +140,15 @@ class _Factored(Ratio):
         return Estimate(slope, np.zeros(len(alpha)))
 
 
-# Dense eigenvalues of 700 nodes take about 50 ms; a fit factors some thirty times.
+# Dense eigenvalues of 700 nodes take about 50 ms, once; a fit factors some thirty times.
 EIGEN_NODES = 700
+DENSE_NODES = 150
 FACTOR_SECONDS = 0.1
 
 
 def auto(terms: Sequence[Sparse], probabilistic: Strategy) -> Strategy:
     """Exact where that is cheap, else ``probabilistic``."""
-    if terms[0].shape[0] <= EIGEN_NODES:
+    if terms[0].shape[0] <= (EIGEN_NODES if len(terms) == 1 else DENSE_NODES):
         return Eigen()
     union = terms[0] if len(terms) == 1 else weighted_sum(list(terms), np.ones(len(terms)))
     return Cholesky() if factor_seconds(union) <= FACTOR_SECONDS else probabilistic

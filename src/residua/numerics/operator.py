@@ -16,6 +16,9 @@ import scipy.sparse as sp
 
 from residua.numerics import kernels
 
+# Below this many multiplications one thread is done before a second one has woken.
+SMALL = 100_000
+
 
 class Operator(ABC):
     """A symmetric matrix of which only products with blocks of columns are asked."""
@@ -41,11 +44,13 @@ class Operator(ABC):
 
     def add_scaled(self, W: np.ndarray, V: np.ndarray, c: np.ndarray) -> np.ndarray:
         """``W += V c`` in place; returns the squared column norms of W."""
-        return kernels.add_scaled(W, V, np.asarray(c, W.dtype)).sum(axis=0)
+        c = np.asarray(c, W.dtype)
+        return kernels.add_scaled_small(W, V, c) if W.size < SMALL else kernels.add_scaled(W, V, c).sum(axis=0)
 
     def advance(self, X: np.ndarray, P: np.ndarray, R: np.ndarray, a: np.ndarray, b: np.ndarray) -> None:
         """``X += P a``, then ``P = R + P b``, both in place."""
-        kernels.advance(X, P, R, np.asarray(a, X.dtype), np.asarray(b, X.dtype))
+        kernel = kernels.advance_small if X.size < SMALL else kernels.advance
+        kernel(X, P, R, np.asarray(a, X.dtype), np.asarray(b, X.dtype))
 
     def dense(self) -> np.ndarray:
         """The full matrix; for tests and very small problems."""
@@ -82,13 +87,14 @@ class Sparse(Operator):
         out = np.empty_like(V) if out is None else out
         p = np.asarray(p, self.dtype)
         q = None if Z is None else np.asarray(q, self.dtype)
-        head = (self.indptr, self.indices, self.weights, self.scale, self.blocks)
-        if V.shape[1] == 1:
-            v = V[:, 0]
-            z, q0 = (None, None) if Z is None else (Z[:, 0], q[0])
-            partial = kernels.combine_column(*head, v, self.scale * v, p[0], z, q0, out[:, 0])
-        else:
-            partial = kernels.combine_columns(*head, V, p, Z, q, out)
+        matrix = (self.indptr, self.indices, self.weights, self.scale)
+        if self.nnz * V.shape[1] < SMALL:
+            return out, kernels.combine_columns_small(*matrix, V, p, Z, q, out)
+        if V.shape[1] > 1:
+            return out, kernels.combine_columns(self.blocks, *matrix, V, p, Z, q, out).sum(axis=0)
+        v = V[:, 0]
+        z, q0 = (None, None) if Z is None or q is None else (Z[:, 0], q[0])
+        partial = kernels.combine_column(self.blocks, *matrix, v, self.scale * v, p[0], z, q0, out[:, 0])
         return out, partial.sum(axis=0)
 
     def submatrix(self, rows: np.ndarray) -> Sparse:

@@ -1,0 +1,115 @@
+"""What the documentation shows is what happens: every code block, example script and docstring runs."""
+
+import doctest
+import io
+import os
+import re
+import runpy
+from contextlib import redirect_stdout
+from importlib import import_module
+from itertools import pairwise
+from pathlib import Path
+from pkgutil import walk_packages
+
+import pytest
+
+import residua
+from residua.demo import run_demo
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+MODULES = sorted(module.name for module in walk_packages(residua.__path__, "residua."))
+OPTIONAL = ("libpysal.weights", "networkx", "torch_geometric.data")
+
+FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?(?:e[+-]?\d+)?")
+
+
+def names(paths):
+    return [str(path.relative_to(ROOT)) for path in paths]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=names(PAGES))
+def test_code_blocks_of_a_page_run_and_print_what_the_page_shows(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = page.read_text(encoding="utf-8")
+    for optional in OPTIONAL:
+        if optional in text:
+            pytest.importorskip(optional)  # which also lets it warn of itself
+    namespace = {"__name__": "__page__"}
+    blocks = [*FENCE.finditer(text), None]
+    for block, following in pairwise(blocks):
+        if block[1] != "python":
+            continue
+        line = text.count("\n", 0, block.start()) + 1
+        printed = run(block[2], namespace, f"{page.name}, line {line}")
+        if following and following[1] == "text" and not text[block.end() : following.start()].strip():
+            assert_same_text(printed, following[2], f"{page.name}, line {line}")
+
+
+def run(code, namespace, where):
+    """What the code prints."""
+    out = io.StringIO()
+    with redirect_stdout(out):
+        exec(compile(code, where, "exec"), namespace)
+    return out.getvalue()
+
+
+def assert_same_text(printed, shown, where):
+    """The same words, and numbers that agree up to the last digit or two: other processors round otherwise."""
+    assert NUMBER.sub("#", printed).split() == NUMBER.sub("#", shown).split(), f"{where} prints\n{printed}"
+    for got, expected in zip(NUMBER.findall(printed), NUMBER.findall(shown), strict=True):
+        digits = len(expected.partition(".")[2])
+        close = pytest.approx(number(expected), rel=0.02, abs=2 * 10.0**-digits if digits else 0)
+        assert number(got) == close, f"{where} prints\n{printed}"
+
+
+def number(text):
+    return float(text.replace(",", ""))
+
+
+@pytest.mark.parametrize("script", EXAMPLES, ids=names(EXAMPLES))
+def test_example_runs_and_tells_something(script, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path(str(script), run_name="__main__")
+    assert len(capsys.readouterr().out.splitlines()) >= 3
+    assert len(script.read_text(encoding="utf-8").splitlines()) < 60
+    assert not list(tmp_path.iterdir()), "an example leaves no file behind"
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_docstring_examples_hold(name):
+    module = import_module(name)
+    failed, _ = doctest.testmod(module)
+    assert not failed
+
+
+def test_readme_shows_the_table_of_the_demo():
+    rows = {row.name: row for row in run_demo().rows}
+    lines = re.findall(r"^\| (base alone|propagated|learned) \| (.+?) \|$", (ROOT / "README.md").read_text(), re.M)
+    assert len(lines) == len(rows)
+    for name, cells in lines:
+        row = rows[name]
+        assert_same_text(f"{row.r2:.3f} | {row.coverage:.1%} | {row.width:.3f}", cells, name)
+
+
+def test_readme_names_the_commands_and_the_picture():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "make demo" in readme
+    assert "make test" in readme
+    pictures = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", readme)
+    assert pictures
+    for picture in pictures:
+        assert os.path.getsize(ROOT / picture) < 400_000
+
+
+def test_links_between_files_lead_somewhere():
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_changelog_has_an_unreleased_section():
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.search(r"^## \[?Unreleased\]?$", changelog, re.MULTILINE)

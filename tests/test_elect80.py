@@ -1,0 +1,48 @@
+"""The packaged county map: the accuracy and calibration that a user is promised on it."""
+
+import numpy as np
+import pytest
+from sklearn.model_selection import train_test_split
+
+from residua import GraphRegressor, metrics
+from residua.datasets import load_elect80
+
+DATA = load_elect80()
+
+
+def split(seed):
+    """Sixty percent labelled, the rest to be predicted."""
+    known, test = train_test_split(np.arange(len(DATA.y)), train_size=0.6, random_state=seed)
+    y = np.full(len(DATA.y), np.nan)
+    y[known] = DATA.y[known]
+    return y, test
+
+
+def test_learned_linear_model_explains_two_thirds_of_turnout():
+    scores = []
+    for seed in range(5):
+        y, _ = split(seed)
+        model = GraphRegressor("linear").fit(DATA.X, y, graph=DATA.graph)
+        scores.append(model.score(DATA.X, DATA.y))
+        assert model.alpha_["edge"] > 0.98
+    assert np.mean(scores) >= 0.68
+
+
+def test_conformal_intervals_cover_nine_in_ten():
+    covered = []
+    for seed in range(10):
+        y, test = split(seed)
+        lower, upper = GraphRegressor("linear").fit(DATA.X, y, graph=DATA.graph).predict_interval(coverage=0.9)
+        covered.append(metrics.coverage(DATA.y[test], lower[test], upper[test]))
+    assert 0.87 <= np.mean(covered) <= 0.93
+
+
+def test_learned_beats_propagated_beats_base():
+    y, _ = split(0)
+    scores = [
+        GraphRegressor("linear", correlation).fit(DATA.X, y, graph=DATA.graph)
+        for correlation in (None, "propagate", "learned")
+    ]
+    with pytest.warns(UserWarning, match="components have no label"):
+        base, propagated, learned = (model.score(DATA.X, DATA.y) for model in scores)
+    assert base + 0.1 < propagated < learned
