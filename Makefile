@@ -9,6 +9,10 @@ READY := .venv/.ready
 demo: $(READY)
 	$(BIN)/residua demo
 
+# Two workers with one thread each: more threads than cores only wait for one another.
+test: export OMP_NUM_THREADS = 1
+test: export OPENBLAS_NUM_THREADS = 1
+test: export NUMBA_NUM_THREADS = 1
 test: $(READY)
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 

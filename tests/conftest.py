@@ -5,8 +5,9 @@ import os
 import numba
 import numpy as np
 import pytest
-from graphs import CASES, ONE_TYPE, TWO_TYPES, Case
 from threadpoolctl import threadpool_limits
+
+from graphs import CASES, ONE_TYPE, TWO_TYPES, Case
 
 
 def pytest_configure(config):

@@ -60,12 +60,12 @@ def schur(S, alpha, labelled):
 
 def least_squares(S, alpha, labelled, y, Z=None):
     """q, coefficients and their covariance for beta = 1, by generalised least squares; Z over all nodes."""
-    P = schur(S, alpha, labelled)
-    X = np.empty((len(y), 0)) if Z is None else Z[labelled]
-    spread = np.linalg.inv(X.T @ P @ X)
-    theta = spread @ X.T @ P @ y
-    e = y - X @ theta
-    return e @ P @ e, theta, spread
+    root = np.linalg.cholesky(schur(S, alpha, labelled)).T  # whitens: then ordinary least squares by QR
+    X = root @ (np.empty((len(y), 0)) if Z is None else Z[labelled])
+    Q, R = np.linalg.qr(X)
+    theta = np.linalg.solve(R, Q.T @ root @ y)
+    inverse = np.linalg.inv(R)
+    return ((root @ y - X @ theta) ** 2).sum(), theta, inverse @ inverse.T
 
 
 def profile(S, alpha, labelled, y, Z=None):

@@ -59,9 +59,7 @@ class Case:
     def permuted(self, order: np.ndarray) -> "Case":
         """The same graph with node ``order[i]`` at place i."""
         place = np.argsort(order)
-        return replace(
-            self, source=place[self.source], target=place[self.target], labelled=self.labelled[order]
-        )
+        return replace(self, source=place[self.source], target=place[self.target], labelled=self.labelled[order])
 
 
 def case(n, edges, labels, type="edge") -> Case:
@@ -78,9 +76,7 @@ def case(n, edges, labels, type="edge") -> Case:
     )
 
 
-def watts_strogatz(
-    n: int, degree: int, rewire: float, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
+def watts_strogatz(n: int, degree: int, rewire: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Edges of a ring whose nodes know their ``degree`` nearest, a share ``rewire`` of the ends moved at random."""
     source = np.repeat(np.arange(n), degree // 2)
     target = (source + np.tile(np.arange(1, degree // 2 + 1), n)) % n
@@ -146,8 +142,10 @@ CASES = {
     ),
     "two types, loops and isolate": case(
         8,
-        [(0, 1, 1.0, "a"), (1, 2, 2.0, "a"), (2, 2, 1.0, "a"), (3, 4, 1.0, "a"), (4, 5, 1.0, "a")]
-        + [(0, 2, 1.0, "b"), (1, 2, 2.0, "b"), (3, 5, 4.0, "b"), (3, 3, 0.5, "b"), (5, 2, 1.0, "b")],
+        [
+            *[(0, 1, 1.0, "a"), (1, 2, 2.0, "a"), (2, 2, 1.0, "a"), (3, 4, 1.0, "a"), (4, 5, 1.0, "a")],
+            *[(0, 2, 1.0, "b"), (1, 2, 2.0, "b"), (3, 5, 4.0, "b"), (3, 3, 0.5, "b"), (5, 2, 1.0, "b")],
+        ],
         [0, 2, 4, 7],
     ),
 }

@@ -2,12 +2,12 @@
 
 import warnings
 
-import dense
 import numpy as np
 import pytest
-from graphs import CASES, case, grid, small_world
 from numpy.testing import assert_allclose, assert_array_equal
 
+import dense
+from graphs import CASES, case, grid, small_world
 from residua.numerics import CG, NotConverged, Shifted, Solver, weighted_sum
 
 ALPHAS = [-0.95, -0.3, 0.0, 0.5, 0.99]

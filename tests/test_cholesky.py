@@ -2,14 +2,14 @@
 
 from itertools import permutations
 
-import dense
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from graphs import CASES, case, grid, small_world
 from numpy.testing import assert_allclose
 from scipy.sparse.linalg import splu
 
+import dense
+from graphs import CASES, case, grid, small_world
 from residua.numerics import Shifted, weighted_sum
 from residua.numerics.cholesky import HAS_CHOLMOD, Factor, factor_seconds, identity_minus
 

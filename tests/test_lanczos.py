@@ -1,11 +1,11 @@
 """Lanczos quadrature: exact at full depth, exact for polynomials below it, on any start."""
 
-import dense
 import numpy as np
 import pytest
-from graphs import CASES, small_world
 from numpy.testing import assert_allclose, assert_array_equal
 
+import dense
+from graphs import CASES, small_world
 from residua.numerics import Shifted, weighted_sum
 from residua.numerics.lanczos import BlockLanczos, quadrature, tridiagonal
 

@@ -1,11 +1,11 @@
 """The likelihood from one solve is that of a dense multivariate normal, with all its gradients."""
 
-import dense
 import numpy as np
 import pytest
-from graphs import CASES, grid, small_world
 from numpy.testing import assert_allclose
 
+import dense
+from graphs import CASES, grid, small_world
 from residua.gaussian import Likelihood
 from residua.gaussian.likelihood import QuadraticForm, reached_nodes
 from residua.numerics import Cholesky, Eigen, Lanczos
@@ -70,7 +70,9 @@ def test_component_without_label_adds_nothing(rng):
     assert_allclose(likelihood.omega(r, np.array([0.9]), 1.0).value, expected, rtol=1e-10)
 
 
-@pytest.mark.parametrize("c", [small_world(n=200), grid(14, 14), small_world(n=120, types=2)], ids=["ws", "grid", "two"])
+@pytest.mark.parametrize(
+    "c", [small_world(n=200), grid(14, 14), small_world(n=120, types=2)], ids=["ws", "grid", "two"]
+)
 @each_exact
 def test_omega_is_dense_on_larger_graphs(c, strategy, rng):
     likelihood = Likelihood(c.graph, c.labelled, strategy)

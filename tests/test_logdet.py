@@ -4,12 +4,12 @@ import os
 import subprocess
 import sys
 
-import dense
 import numpy as np
 import pytest
-from graphs import CASES, grid, small_world
 from numpy.testing import assert_allclose, assert_array_equal
 
+import dense
+from graphs import CASES, grid, small_world
 from residua.numerics import Cholesky, Eigen, Lanczos, weighted_sum
 from residua.numerics.logdet import auto
 from residua.numerics.stochastic import power_moments
@@ -62,7 +62,9 @@ def test_no_subset_means_the_whole_determinant(any_case, strategy):
     assert_allclose(strategy.prepare(any_case.terms).value(alpha).value, expected, rtol=1e-10)
 
 
-@pytest.mark.parametrize("c", [small_world(n=200), grid(14, 14), small_world(n=120, types=2)], ids=["ws", "grid", "two"])
+@pytest.mark.parametrize(
+    "c", [small_world(n=200), grid(14, 14), small_world(n=120, types=2)], ids=["ws", "grid", "two"]
+)
 def test_exact_strategies_agree_on_larger_graphs(c):
     for alpha in map(np.array, ALPHAS[len(c.terms)]):
         for ratio in (s.prepare(c.terms, c.U) for s in EXACT):
@@ -239,9 +241,7 @@ def test_the_papers_check(control_variates, bar, subset):
     """Watts-Strogatz, n = 500, mean degree 10, half labelled, alpha = .999: root mean square over 100 runs."""
     U = pick(PAPER, subset)
     expected = dense.log_ratio(PAPER.S, [0.999], U)
-    strategies = (
-        Lanczos(probes=128, steps=32, control_variates=control_variates, random_state=s) for s in range(100)
-    )
+    strategies = (Lanczos(probes=128, steps=32, control_variates=control_variates, random_state=s) for s in range(100))
     found = [s.prepare(PAPER.terms, U).value(np.array([0.999])).value for s in strategies]
     error = np.sqrt(np.mean((np.array(found) / expected - 1) ** 2))
     assert error < bar

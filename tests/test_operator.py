@@ -4,9 +4,9 @@ import numba
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from graphs import CASES, small_world
 from numpy.testing import assert_allclose, assert_array_equal
 
+from graphs import CASES, small_world
 from residua.numerics import Shifted, Sparse, weighted_sum
 
 ROUNDING = {np.float64: 1e-14, np.float32: 1e-6}

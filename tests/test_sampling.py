@@ -1,11 +1,11 @@
 """Draws have the covariance they should, and variances from them the error they claim."""
 
-import dense
 import numpy as np
 import pytest
-from graphs import CASES, small_world
 from numpy.testing import assert_allclose, assert_array_equal
 
+import dense
+from graphs import CASES, small_world
 from residua.gaussian import Conditional
 from residua.numerics import CG, Shifted, weighted_sum
 from residua.numerics.sampling import inverse_diagonal, precision_noise

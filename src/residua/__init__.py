@@ -15,6 +15,8 @@ _HOME = {
     "Graph": "residua.graph",
     "GraphRegressor": "residua.estimator",
     "Lanczos": "residua.numerics",
+    "ModelFileError": "residua.persistence",
+    "NeighbourFeatures": "residua.regressors.neighbours",
     "NotConverged": "residua.numerics",
     "fit_correlation": "residua.gaussian",
     "load": "residua.persistence",
@@ -36,7 +38,9 @@ if TYPE_CHECKING:
     from residua.numerics import Eigen as Eigen
     from residua.numerics import Lanczos as Lanczos
     from residua.numerics import NotConverged as NotConverged
+    from residua.persistence import ModelFileError as ModelFileError
     from residua.persistence import load as load
+    from residua.regressors.neighbours import NeighbourFeatures as NeighbourFeatures
 
 
 def __getattr__(name: str) -> Any:

@@ -147,7 +147,7 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
         conditional = Conditional(
             graph,
             ~np.isnan(y),
-            dict(self.alpha_),
+            {t: self.alpha_[t] for t in graph.edge_types},
             self.beta_,
             design=self.base_.design(X) if fitted_here else None,
             random_state=self.random_state,
@@ -171,7 +171,7 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
                 "predict() without arguments answers for the training graph; for other data give X, y and graph=."
             )
         graph = check_graph(graph)
-        if set(graph.edge_types) != set(self.alpha_):
+        if not set(graph.edge_types) <= set(self.alpha_):
             raise ValueError(
                 f"graph has edge types {list(graph.edge_types)} but the model learned {list(self.alpha_)}; "
                 "name the edge types alike."

@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from residua import graph_build as build
 from residua import graph_inputs as inputs
 from residua.graph_build import CSR
-from residua.numerics import Sparse
+from residua.numerics import Sparse, connected_components
 
 RULES = (
     "A row is an undirected edge: (a, b) and (b, a) are one edge; rows repeated in one direction add up.\n"
@@ -303,9 +303,7 @@ class Graph:
     @cached_property
     def components(self) -> np.ndarray:
         """(n,) component of each node over all edge types, numbered in the order of ``nodes``."""
-        # Strong components need no transpose, and are the components of a symmetric matrix.
-        _, labels = sp.csgraph.connected_components(self.adjacency(), connection="strong")
-        return read_only(pd.factorize(labels)[0])
+        return read_only(connected_components(self.operators.values(), self.n_nodes))
 
     @cached_property
     def _lookup(self) -> pd.Index:

@@ -82,7 +82,9 @@ class Conditional:
     @cached_property
     def exact(self) -> bool:
         """Whether variances come from a factor."""
-        return factor_seconds(self.G_UU.S) <= EXACT_SECONDS if self._exact is None else self._exact
+        if self._exact is not None:
+            return self._exact
+        return factor_seconds(self.G_UU.S, EXACT_SECONDS) <= EXACT_SECONDS
 
     @property
     def method(self) -> str:
@@ -173,10 +175,8 @@ class Conditional:
         if (np.diff(rows.indptr).astype(float) ** 2).sum() > MAX_PAIRS:
             return None
         room = _union_pattern(identity_minus(self.G_UU), sp.csc_array(abs(rows).T @ abs(rows)))
-        if (
-            self._exact is None
-            and factor_seconds(Sparse(room.indptr, room.indices, None, np.ones(len(self.U)))) > EXACT_SECONDS
-        ):
+        pattern = Sparse(room.indptr, room.indices, None, np.ones(len(self.U)))
+        if self._exact is None and factor_seconds(pattern, EXACT_SECONDS) > EXACT_SECONDS:
             return None
         inverse = Factor(room, cholmod=False).inverse
         return np.asarray((rows @ inverse).multiply(rows).sum(axis=1)).ravel()

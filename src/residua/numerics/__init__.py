@@ -2,7 +2,7 @@
 
 from residua.numerics.cg import CG, NotConverged, Solution
 from residua.numerics.logdet import Cholesky, Eigen, Estimate, Ratio, Strategy
-from residua.numerics.operator import Operator, Shifted, Sparse, weighted_sum
+from residua.numerics.operator import Operator, Shifted, Sparse, connected_components, weighted_sum
 from residua.numerics.solve import Solver
 from residua.numerics.stochastic import Lanczos
 
@@ -20,5 +20,6 @@ __all__ = [
     "Solver",
     "Sparse",
     "Strategy",
+    "connected_components",
     "weighted_sum",
 ]

@@ -48,7 +48,7 @@ class CG:
 
     def solve(self, A: Operator, B: np.ndarray, start: np.ndarray | None = None) -> Solution:
         """Solve ``A X = B`` for B of shape (n,) or (n, k), from ``start`` or from zero."""
-        block = np.ascontiguousarray(B, A.dtype).reshape(len(B), -1)
+        block = np.ascontiguousarray(B[:, None] if B.ndim == 1 else B, A.dtype)
         X = np.zeros_like(block) if start is None else np.array(start, A.dtype).reshape(block.shape)
         norm = np.linalg.norm(block, axis=0).astype(float)
         X[:, norm == 0] = 0

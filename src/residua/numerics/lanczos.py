@@ -55,7 +55,8 @@ def tridiagonal(A: Operator, Z: np.ndarray, steps: int) -> tuple[np.ndarray, np.
     for step in range(steps):
         scale = np.divide(1.0, b, out=np.zeros_like(b), where=b > floor if step else b > 0)
         W, dots = A.combine(V, scale, previous, -b / b_old if step else np.zeros_like(b), out=previous)
-        diagonal[step] = dots * scale
+        # An exhausted Krylov space goes on with weight zero, at a node inside the spectrum.
+        diagonal[step] = np.where(scale > 0, dots * scale, diagonal[0])
         squares = A.add_scaled(W, V, -diagonal[step] * scale)
         b_old, b = np.where(b > 0, b, 1.0), np.sqrt(squares)
         b[b <= floor] = 0  # the Krylov space is exhausted: what follows has no weight

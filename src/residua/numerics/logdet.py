@@ -151,4 +151,4 @@ def auto(terms: Sequence[Sparse], probabilistic: Strategy) -> Strategy:
     if terms[0].shape[0] <= (EIGEN_NODES if len(terms) == 1 else DENSE_NODES):
         return Eigen()
     union = terms[0] if len(terms) == 1 else weighted_sum(list(terms), np.ones(len(terms)))
-    return Cholesky() if factor_seconds(union) <= FACTOR_SECONDS else probabilistic
+    return Cholesky() if factor_seconds(union, FACTOR_SECONDS) <= FACTOR_SECONDS else probabilistic

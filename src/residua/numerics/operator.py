@@ -9,6 +9,7 @@ processes or another device is one new class and no new solver.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from functools import cached_property
 
 import numpy as np
@@ -38,7 +39,7 @@ class Operator(ABC):
         """``(A V) p + Z q`` with p, q per column, and its inner products with V. ``out`` may be Z, never V."""
 
     def __matmul__(self, X: np.ndarray) -> np.ndarray:
-        V = np.ascontiguousarray(X, self.dtype).reshape(len(X), -1)
+        V = np.ascontiguousarray(X[:, None] if X.ndim == 1 else X, self.dtype)
         out, _ = self.combine(V, np.ones(V.shape[1]))
         return out.reshape(X.shape)
 
@@ -91,7 +92,8 @@ class Sparse(Operator):
         if self.nnz * V.shape[1] < SMALL:
             return out, kernels.combine_columns_small(*matrix, V, p, Z, q, out)
         if V.shape[1] > 1:
-            return out, kernels.combine_columns(self.blocks, *matrix, V, p, Z, q, out).sum(axis=0)
+            kernel = kernels.combine_8_columns if V.shape[1] == 8 else kernels.combine_columns
+            return out, kernel(self.blocks, *matrix, V, p, Z, q, out).sum(axis=0)
         v = V[:, 0]
         z, q0 = (None, None) if Z is None or q is None else (Z[:, 0], q[0])
         partial = kernels.combine_column(self.blocks, *matrix, v, self.scale * v, p[0], z, q0, out[:, 0])
@@ -124,6 +126,14 @@ class Sparse(Operator):
         return (
             self if self.dtype == dtype else Sparse(self.indptr, self.indices, self.weights, self.scale.astype(dtype))
         )
+
+
+def connected_components(terms: Iterable[Sparse], n: int) -> np.ndarray:
+    """(n,) component of each row over the entries of all terms, numbered in the order of rows."""
+    parent = np.arange(n)
+    for term in terms:
+        kernels.join_components(term.indptr, term.indices, parent)
+    return kernels.number_components(parent)
 
 
 def weighted_sum(terms: list[Sparse], coefficients: np.ndarray) -> Sparse:

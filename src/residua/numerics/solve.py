@@ -34,14 +34,14 @@ class Solver:
     def solve(self, A: Shifted, B: np.ndarray, start: np.ndarray | None = None) -> Solution:
         """Solve ``A X = B`` for B of shape (n,) or (n, k)."""
         if A.shape[0] == 0:
-            k = B.size // max(len(B), 1) if B.ndim == 1 else B.shape[1]
+            k = 1 if B.ndim == 1 else B.shape[1]
             return Solution(np.zeros_like(B, float), np.zeros(k, int), np.zeros(k), np.ones(k, bool))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NotConverged)
             first = replace(self.cg, max_iter=min(self.patience, self.cg.max_iter)).solve(A, B, start)
         if first.converged.all():
             return first
-        if factor_seconds(A.S) <= self.seconds:
+        if factor_seconds(A.S, self.seconds) <= self.seconds:
             return self._factored(A, B, first)
         return self.cg.solve(A, B, first.X)
 

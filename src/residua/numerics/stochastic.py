@@ -15,13 +15,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse.csgraph import connected_components
 
 from residua.numerics import kernels
 from residua.numerics.cg import CG
 from residua.numerics.lanczos import Quadrature, quadrature
 from residua.numerics.logdet import Estimate, Ratio, Strategy, _positions
-from residua.numerics.operator import Shifted, Sparse, weighted_sum
+from residua.numerics.operator import Shifted, Sparse, connected_components, weighted_sum
 
 FIRST_PROBES = 8
 
@@ -219,7 +218,7 @@ class Constants:
         self.count = 0
         tolerance = 1e3 * np.finfo(S.dtype).eps * max(float(np.abs(self.u).max(initial=0)), 1.0)
         if used.any() and np.abs(S @ self.u - self.u).max() <= tolerance:
-            _, self.component = connected_components(S.to_scipy(), directed=False)
+            self.component = connected_components([S], S.shape[0])
             square = np.bincount(self.component, self.u * self.u)
             self.count = int((square > 0).sum())
             self.square = np.where(square > 0, square, 1)

@@ -1,0 +1,158 @@
+"""The correlation of residuals as a torch module, for one's own training loop.
+
+    loss = Omega / |L|,   Omega = beta q(alpha; r_L) - |L| log beta - h(alpha) + |L| log 2 pi,   r = y - prediction
+
+alpha = tanh(a) and beta = exp(b) are parameters of the module, one set for each output column. The graph stays on the
+CPU, where its sparse solvers live: between devices only vectors of length n move.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from residua.gaussian import Conditional, Likelihood
+from residua.graph import Graph
+from residua.numerics import Strategy
+from residua.validation import check_graph
+
+__all__ = ["CorrelatedResidual"]
+
+
+class _Omega(torch.autograd.Function):
+    """-2 log-likelihood of one column, with the analytic gradients of the envelope theorem."""
+
+    @staticmethod
+    def forward(ctx: Any, residual: Tensor, alpha: Tensor, beta: Tensor, likelihood: Likelihood) -> Tensor:
+        omega = likelihood.omega(
+            residual.detach().cpu().double().numpy(), alpha.detach().cpu().double().numpy(), float(beta)
+        )
+        ctx.save_for_backward(
+            *(
+                torch.as_tensor(value, dtype=like.dtype, device=like.device)
+                for value, like in ((omega.residual, residual), (omega.alpha, alpha), (omega.beta, beta))
+            )
+        )
+        return torch.as_tensor(omega.value, dtype=residual.dtype, device=residual.device)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        return (*(gradients[0] * saved for saved in ctx.saved_tensors), None)
+
+
+class CorrelatedResidual(torch.nn.Module):
+    """Learn how residuals are correlated along the edges of a graph, inside any PyTorch loop.
+
+    Parameters
+    ----------
+    graph : residua.Graph
+    train_mask : (n,) bool, nodes whose labels are used; tensor or array
+    outputs : number of output columns, each with its own alpha and beta
+    alpha, beta : where learning starts
+    logdet : "auto", ``Eigen()``, ``Cholesky()`` or ``Lanczos(...)``
+    random_state : seed of probes and samples
+
+    Examples
+    --------
+    >>> import torch, residua
+    >>> from residua.nn import CorrelatedResidual
+    >>> ring = residua.Graph.from_edges(range(6), [1, 2, 3, 4, 5, 0])
+    >>> known = torch.tensor([True, True, False, True, True, False])
+    >>> y = torch.tensor([1.0, 0.8, 0.2, -0.5, -0.4, 0.3])
+    >>> residual = CorrelatedResidual(ring, known)
+    >>> loss = residual.loss(torch.zeros(6), y)
+    >>> loss.backward()
+    >>> prediction, std = residual.correct(torch.zeros(6), y, return_std=True)
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        train_mask: Tensor | np.ndarray,
+        *,
+        outputs: int = 1,
+        alpha: float = 0.0,
+        beta: float = 1.0,
+        logdet: str | Strategy = "auto",
+        random_state: int = 0,
+    ):
+        super().__init__()
+        self.graph = check_graph(graph)
+        self.labelled = np.asarray(torch.as_tensor(train_mask).cpu(), dtype=bool)
+        if self.labelled.shape != (graph.n_nodes,):
+            raise ValueError(
+                f"train_mask has shape {self.labelled.shape} but graph has {graph.n_nodes} nodes; give one flag a node."
+            )
+        if not (-1 < alpha < 1 and beta > 0):
+            raise ValueError(f"alpha={alpha}, beta={beta}: alpha must be inside (-1, 1), beta positive.")
+        self.random_state = random_state
+        self.likelihood = Likelihood(graph, self.labelled, logdet, random_state=random_state)
+        types = len(graph.edge_types)
+        self.a = torch.nn.Parameter(torch.full((outputs, types), float(np.arctanh(alpha)), dtype=torch.float64))
+        self.b = torch.nn.Parameter(torch.full((outputs,), float(np.log(beta)), dtype=torch.float64))
+
+    @property
+    def alpha(self) -> Tensor:
+        """(outputs, edge types), or (edge types,) for one output."""
+        alpha = torch.tanh(self.a)
+        return alpha[0] if len(alpha) == 1 else alpha
+
+    @property
+    def beta(self) -> Tensor:
+        """(outputs,), or a number for one output."""
+        beta = torch.exp(self.b)
+        return beta[0] if len(beta) == 1 else beta
+
+    def loss(self, prediction: Tensor, y: Tensor) -> Tensor:
+        """-2 log-likelihood of the labels under the training mask, a label and output."""
+        prediction, y = self._columns(prediction), self._columns(y)
+        rows = torch.as_tensor(np.flatnonzero(self.labelled), device=prediction.device)
+        residual = y[rows] - prediction[rows]
+        if not torch.isfinite(residual).all():
+            raise ValueError("y or the prediction is not finite at a node of train_mask; mask such nodes out.")
+        alpha, beta = torch.tanh(self.a), torch.exp(self.b)
+        columns = [_Omega.apply(residual[:, k], alpha[k], beta[k], self.likelihood) for k in range(residual.shape[1])]
+        return torch.stack(columns).sum() / residual.numel()
+
+    @torch.no_grad()
+    def correct(
+        self, prediction: Tensor, y: Tensor, *, return_std: bool = False, samples: int = 0
+    ) -> Tensor | tuple[Tensor, ...]:
+        """Add what the labels under the training mask say of the others.
+
+        Returns the corrected prediction, known labels as known; then the standard deviation if asked, then
+        (samples, n[, outputs]) joint draws if asked.
+        """
+        single = prediction.ndim == 1
+        base = self._columns(prediction).detach().cpu().double().numpy()
+        labels = self._columns(y).detach().cpu().double().numpy()
+        results = [self._correct_column(base[:, k], labels[:, k], k, return_std, samples) for k in range(base.shape[1])]
+        stacked = [np.stack(part, axis=-1) for part in zip(*results, strict=True)]
+        tensors = tuple(torch.as_tensor(part[..., 0] if single else part).to(prediction) for part in stacked)
+        return tensors if len(tensors) > 1 else tensors[0]
+
+    def _correct_column(
+        self, base: np.ndarray, y: np.ndarray, k: int, return_std: bool, samples: int
+    ) -> list[np.ndarray]:
+        alpha = dict(zip(self.graph.edge_types, torch.tanh(self.a[k]).tolist(), strict=True))
+        beta = float(torch.exp(self.b[k]))
+        conditional = Conditional(self.graph, self.labelled, alpha, beta, random_state=self.random_state)
+        mean = base + conditional.extend(np.where(self.labelled, y - base, np.nan))
+        parts = [mean]
+        if return_std:
+            parts.append(np.sqrt(conditional.variance().value))
+        if samples:
+            parts.append(mean + conditional.sample(samples, np.random.default_rng([self.random_state, k])))
+        return parts
+
+    def _columns(self, values: Tensor) -> Tensor:
+        columns = values[:, None] if values.ndim == 1 else values
+        if columns.shape != (self.graph.n_nodes, len(self.a)):
+            raise ValueError(
+                f"got a tensor of shape {tuple(values.shape)}; the graph has {self.graph.n_nodes} nodes, this module "
+                f"{len(self.a)} outputs: give (n,) or (n, outputs)."
+            )
+        return columns

@@ -1,0 +1,95 @@
+"""The file around a model: a zip of stored members, written whole or not at all, and read with care."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import shutil
+import stat
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from zipfile import ZIP_STORED, ZipFile, ZipInfo
+
+TABLE, ARRAYS, ESTIMATORS = "model.json", "arrays.safetensors", "base.skops"  # the members
+
+
+class ModelFileError(ValueError):
+    """A model file that cannot be used; the message names the file and says what to do."""
+
+
+def damaged(what: str) -> ModelFileError:
+    return ModelFileError(f"is damaged or no residua model ({what}); restore a copy, or save the model again.")
+
+
+def one_line(what: object, length: int = 200) -> str:
+    """Text that a file may have a part in, kept short and free of control characters."""
+    text = "".join(c if c.isprintable() else "?" for c in " ".join(str(what).split())) or type(what).__name__
+    return text if len(text) <= length else text[: length - 3] + "..."
+
+
+def write_whole(path: str | os.PathLike[str], members: Mapping[str, bytes]) -> None:
+    """Write the members to a new file beside ``path``, then move it there."""
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        raise ValueError(f"{path} is not a regular file; give a file name such as model.residua.")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"{path} cannot be written: folder {target.parent} does not exist; create it first.")
+    temporary = target.with_name(f".residua-{secrets.token_hex(8)}.tmp")
+    try:
+        _write_members(temporary, members)
+        if target.exists():
+            shutil.copymode(target, temporary)
+        os.replace(temporary, target)
+        _sync_folder(target.parent)
+    except OSError as error:
+        raise OSError(error.errno, f"saving the model failed: {error.strerror}", str(path)) from error
+    finally:
+        with suppress(OSError):  # it has been moved, or never came to be
+            temporary.unlink()
+
+
+def _write_members(path: Path, members: Mapping[str, bytes]) -> None:
+    with open(path, "xb") as file:
+        with ZipFile(file, "w", ZIP_STORED) as archive:
+            for name, data in members.items():
+                info = ZipInfo(name)  # without the time of day: the same model gives the same bytes
+                info.external_attr = (stat.S_IFREG | 0o644) << 16
+                archive.writestr(info, data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the new name last through a power cut."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # a file system that cannot sync folders
+            raise
+    finally:
+        os.close(handle)
+
+
+def read_members(path: str | os.PathLike[str]) -> dict[str, bytes]:
+    """The members of a stored zip; zipfile compares them with their checksums."""
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        raise ModelFileError("is not a regular file; give a file that model.save wrote.")
+    with open(path, "rb") as file, ZipFile(file) as archive:
+        size = os.fstat(file.fileno()).st_size
+        return {info.filename: archive.read(info) for info in sound_members(archive, size)}
+
+
+def sound_members(archive: ZipFile, size: int) -> list[ZipInfo]:
+    """The members of a zip of ``size`` bytes in which none is hidden behind another, nor larger than its bytes."""
+    members = archive.infolist()
+    if len({info.filename for info in members}) < len(members):
+        raise damaged("two members have one name")
+    for info in members:
+        if info.compress_type != ZIP_STORED or info.compress_size != info.file_size or info.flag_bits & 1:
+            raise damaged(f"member {info.filename!r} is compressed or encrypted")
+    if sum(info.file_size for info in members) > size:
+        raise damaged("its members are larger than the file")
+    return members
