@@ -153,9 +153,9 @@ class Profile:
         slopes = np.array([direction @ dQ @ direction for dQ in self.form.slopes(alpha)])
         return (self.n * slopes / q - self.likelihood.ratio.gradient(alpha).value) * (1 - alpha**2)
 
-    def optimise(self) -> np.ndarray:
-        """The best a, with enough Lanczos steps and probes for it."""
-        at = self._search()
+    def optimise(self, start: np.ndarray | None = None) -> np.ndarray:
+        """The best a, with enough Lanczos steps and probes for it; near ``start`` where that is given."""
+        at = self._search(start)
         ratio = self.likelihood.ratio
         if isinstance(ratio, StochasticRatio) and ratio.strategy.probes is None:
             while (wanted := self._wanted_probes(at, ratio.probes)) > ratio.probes:
@@ -177,12 +177,14 @@ class Profile:
         cheap = "factor" not in self.likelihood.ratio.method
         grid = np.linspace(-A_MAX, A_MAX, 59 if cheap else 15)
         if start is not None:
-            grid = start[0] + np.linspace(-0.5, 0.5, 5)
+            grid = np.clip(start[0] + np.linspace(-0.5, 0.5, 5), -A_MAX, A_MAX)
         while True:
             values = [self.omega(a) for a in grid]
             best = int(np.argmin(values))
             if not self.form.refine(np.tanh(grid[best : best + 1])):
                 break
+        if start is not None and best in (0, len(grid) - 1):
+            return self._search_line(None)  # it has moved far
         if max(values) - min(values) < 1e-9 * self.n:
             return np.zeros(1)  # no edge joins what is known: the labels do not speak of alpha
         bounds = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]

@@ -1,0 +1,64 @@
+"""Networks as base regressors: the paper's architectures, on PyTorch Geometric's layers.
+
+    MLP: in - 16 - 16 - 8 - 1;   GNN: conv 16 - conv 8 - linear 1;   ReLU between        (paper, section 4)
+
+Every network is called as ``module(x, edge_index)`` and returns one number a node, as may a module of one's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import relu
+
+KINDS = ("mlp", "hops", "gcn", "sage", "sage-max", "sage-pool")
+
+
+class MLP(nn.Module):
+    """Fully connected layers; the graph is not looked at."""
+
+    def __init__(self, inputs: int, widths: Sequence[int] = (16, 16, 8)):
+        super().__init__()
+        sizes = [inputs, *widths]
+        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in zip(sizes[:-1], sizes[1:], strict=True))
+        self.out = nn.Linear(sizes[-1], 1)
+
+    def forward(self, x: Tensor, edge_index: Tensor | None = None) -> Tensor:
+        for layer in self.layers:
+            x = relu(layer(x))
+        return self.out(x).squeeze(-1)
+
+
+class GNN(nn.Module):
+    """Graph convolutions of one kind, then a linear output."""
+
+    def __init__(self, inputs: int, kind: str = "sage", widths: Sequence[int] = (16, 8)):
+        super().__init__()
+        sizes = [inputs, *widths]
+        self.layers = nn.ModuleList(_convolution(kind, a, b) for a, b in zip(sizes[:-1], sizes[1:], strict=True))
+        self.out = nn.Linear(sizes[-1], 1)
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        for layer in self.layers:
+            x = relu(layer(x, edge_index))
+        return self.out(x).squeeze(-1)
+
+
+def _convolution(kind: str, inputs: int, outputs: int) -> nn.Module:
+    from torch_geometric.nn import GCNConv, SAGEConv
+
+    if kind == "gcn":
+        return GCNConv(inputs, outputs)
+    pool = {"sage": {"aggr": "mean"}, "sage-max": {"aggr": "max"}, "sage-pool": {"aggr": "max", "project": True}}
+    return SAGEConv(inputs, outputs, **pool[kind])
+
+
+def make_network(kind: str, inputs: int, widths: Sequence[int] | None, generator: torch.Generator) -> nn.Module:
+    """A freshly initialised network whose weights come from ``generator`` alone."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(int(torch.randint(2**31, (1,), generator=generator)))
+        if kind in ("mlp", "hops"):
+            return MLP(inputs, widths or (16, 16, 8))
+        return GNN(inputs, kind, widths or (16, 8))
