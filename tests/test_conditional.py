@@ -138,10 +138,8 @@ def test_sampled_leave_one_out_is_near_the_exact_one(name, rng):
     """64 draws give diag(Gbar) to a few hundredths; the error follows from it and one solve."""
     c = LARGER[name]
     y = known(c, rng)
-    exact, sampled = (
-        Conditional(c.graph, c.labelled, weights(c, 0.9), 2.0, exact=e, draws=64).leave_one_out(y)
-        for e in (True, False)
-    )
+    ways = (Conditional(c.graph, c.labelled, weights(c, 0.9), 2.0, exact=e, draws=64) for e in (True, False))
+    exact, sampled = (way.leave_one_out(y) for way in ways)
     ratio = sampled.variance / exact.variance
     assert_allclose(sampled.error / exact.error, ratio, rtol=1e-6)
     assert np.sqrt(np.mean((ratio - 1) ** 2)) < 0.1
@@ -151,14 +149,8 @@ def test_sampled_leave_one_out_gets_better_with_more_draws(rng):
     c = LARGER["grid"]
     y = known(c, rng)
     exact = Conditional(c.graph, c.labelled, 0.9, exact=True).leave_one_out(y).variance
-    off = [
-        np.sqrt(
-            np.mean(
-                (Conditional(c.graph, c.labelled, 0.9, exact=False, draws=k).leave_one_out(y).variance / exact - 1) ** 2
-            )
-        )
-        for k in (64, 4096)
-    ]
+    more = (Conditional(c.graph, c.labelled, 0.9, exact=False, draws=k) for k in (64, 4096))
+    off = [np.sqrt(np.mean((way.leave_one_out(y).variance / exact - 1) ** 2)) for way in more]
     assert off[1] < off[0] / 4
 
 

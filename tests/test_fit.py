@@ -175,7 +175,7 @@ def test_constant_added_to_the_labels_moves_the_constant_alone(offset, rng):
     assert_allclose(moved.alpha["edge"], fit.alpha["edge"], atol=1e-2 * fit.alpha_stderr["edge"])
     assert_allclose(moved.alpha_stderr["edge"], fit.alpha_stderr["edge"], rtol=0.01)
     assert_allclose(moved.log_likelihood, fit.log_likelihood, atol=1e-3)
-    assert_allclose(moved.coefficients, fit.coefficients + [offset, 0], rtol=1e-9, atol=1e-3)
+    assert_allclose(moved.coefficients, fit.coefficients + np.array([offset, 0]), rtol=1e-9, atol=1e-3)
 
 
 def test_redundant_columns_change_no_prediction(rng):
@@ -241,7 +241,7 @@ def test_fit_of_two_types_is_the_dense_maximum(name, alpha, strategy):
 
 
 def test_interval_of_two_types_is_the_dense_profile():
-    c = TWO["small world"]
+    c = small_world(n=90, degree=8, types=2, share=0.9)
     r = dense.draw(c.S, (0.5, -0.6), 2.0, np.random.default_rng(1))[0]
     fit = residua.fit_correlation(np.where(c.labelled, r, np.nan), c.graph, logdet=Eigen())
     r = r[c.labelled]
@@ -276,9 +276,7 @@ def grid_maximum(c, r):
 # The last ones have two hills of nearly equal height, found by looking through 900 data sets.
 @pytest.mark.parametrize(
     ("seed", "heavy"),
-    [(seed, False) for seed in range(10)]
-    + [(seed, True) for seed in range(5)]
-    + [(29, False), (128, True), (203, True)],
+    [*[(s, False) for s in range(10)], *[(s, True) for s in range(5)], (29, False), (128, True), (203, True)],
 )
 def test_fit_of_two_types_finds_the_global_maximum(seed, heavy):
     """Data of the model itself, or independent with heavy tails."""
@@ -429,12 +427,7 @@ def test_summary_tells_every_number():
     fit = residua.fit_correlation(y, c.graph)
     text = fit.summary()
     assert text == str(fit)
-    for part in (
-        f"{fit.alpha['edge']:+.4f}",
-        f"{fit.beta:.4g}",
-        f"{fit.log_likelihood:.2f}",
-        "exact: ",
-        "likelihood-ratio",
-    ):
+    numbers = f"{fit.alpha['edge']:+.4f}", f"{fit.beta:.4g}", f"{fit.log_likelihood:.2f}"
+    for part in (*numbers, "exact: ", "likelihood-ratio"):
         assert part in text
     assert "Monte-Carlo" not in text

@@ -131,5 +131,5 @@ def test_bad_values_get_one_clear_error(values, message):
 
 
 def test_something_that_is_no_graph_is_refused():
-    with pytest.raises(TypeError, match="graph is ndarray, not a residua.Graph"):
+    with pytest.raises(TypeError, match=r"graph is ndarray, not a residua\.Graph"):
         residua.propagate([1.0, 2.0], np.eye(2))
