@@ -24,6 +24,7 @@ lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+docs: export NO_MKDOCS_2_WARNING = 1
 docs: $(READY)
 	$(BIN)/mkdocs build --strict
 

@@ -39,7 +39,7 @@ LAYER = {
     "demo": "cli",
 }
 
-TORCH = {"residua.nn", "residua.regressors.networks", "residua.regressors.training"}
+TORCH = {"residua.nn"} | {f"residua.regressors.{name}" for name in ("network_base", "networks", "training")}
 
 
 def module_name(path: Path) -> str:

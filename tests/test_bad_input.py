@@ -98,7 +98,7 @@ def test_a_constant_residual_of_zero_has_nothing_to_correlate():
 
 def test_as_many_features_as_labels_are_refused():
     wide = np.random.default_rng(0).standard_normal((8, 6))
-    with pytest.raises(ValueError, match=r"fits all 5 labels exactly with 7 coefficients.*fewer features"):
+    with pytest.raises(ValueError, match=r"fits all 5 labels exactly with 7 column.*use fewer"):
         GraphRegressor("linear").fit(wide, Y, graph=PATH)
 
 

@@ -317,7 +317,7 @@ def check_agreement(F: sp.csr_array, B: sp.csr_array, nodes: np.ndarray, symmetr
     if symmetry.how == "rows":
         raise ValueError(
             f"weight of edge ({u}, {v}){kind} is {forward}, but {backward} where it is listed as ({v}, {u}); "
-            f"an edge is undirected: make the weights agree{symmetry.remedy}."
+            f"an edge is undirected: make the weights agree, or sort each pair so that rows add up{symmetry.remedy}."
         )
     raise ValueError(
         f"{symmetry.name}{kind} is not symmetric: {wrong.nnz} pairs disagree, such as ({u}, {v}) with "

@@ -1,6 +1,6 @@
 """What known residuals say of unknown ones, and of each other.
 
-    r_U | r_L ~ N( -G_UU^-1 G_UL r_L,  G_UU^-1 / beta ),    Gbar = G_LL - G_LU G_UU^-1 G_UL      (paper, Eq. 7)
+    r_U | r_L ~ N( -G_UU^-1 G_UL r_L,  G_UU^-1 / beta ),    Gbar = G_LL - G_LU G_UU^-1 G_UL      (paper, Eq. 9)
     leave-one-out at i in L:  error (P y)_i / P_ii,  variance 1 / (beta P_ii),
     P = Gbar - Gbar Z (Z' Gbar Z)^-1 Z' Gbar
 
@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import scipy.sparse as sp
 
 from residua.gaussian.likelihood import reached_nodes
 from residua.gaussian.precision import check_alpha, unit_precision
@@ -76,7 +75,7 @@ class Conditional:
         self.L = np.flatnonzero(labelled)
         self.U = np.flatnonzero(~labelled & ~self.unreached if self.improper else ~labelled)
         self.G_UU = self.G.submatrix(self.U)
-        self.design = np.empty((graph.n_nodes, 0)) if design is None else design
+        self.design = np.empty((graph.n_nodes, 0)) if design is None else _unit_columns(design, labelled)
         self._exact = exact
 
     @cached_property
@@ -174,7 +173,7 @@ class Conditional:
         rows = self.G.alpha * self.G.S.to_scipy()[self.L][:, self.U]
         if (np.diff(rows.indptr).astype(float) ** 2).sum() > MAX_PAIRS:
             return None
-        room = _union_pattern(identity_minus(self.G_UU), sp.csc_array(abs(rows).T @ abs(rows)))
+        room = identity_minus(self.G_UU, abs(rows).T @ abs(rows))
         pattern = Sparse(room.indptr, room.indices, None, np.ones(len(self.U)))
         if self._exact is None and factor_seconds(pattern, EXACT_SECONDS) > EXACT_SECONDS:
             return None
@@ -206,11 +205,7 @@ class Conditional:
         return self.beta * ((self._design_products @ self._theta_root.T) ** 2).sum(axis=1)
 
 
-def _union_pattern(A: sp.csc_array, other: sp.csc_array) -> sp.csc_array:
-    """A with explicit zeros stored wherever ``other`` has an entry."""
-    both = sp.coo_array(A), sp.coo_array(other)
-    i, j = (np.concatenate([getattr(m, part) for m in both]) for part in ("row", "col"))
-    values = np.concatenate([both[0].data, np.zeros(both[1].nnz)])
-    out = sp.coo_array((values, (i, j)), shape=A.shape).tocsc()
-    out.sum_duplicates()
-    return out
+def _unit_columns(design: np.ndarray, labelled: np.ndarray) -> np.ndarray:
+    """Columns of unit size at the labelled nodes: what they span counts, not their units."""
+    size = np.linalg.norm(design[labelled], axis=0)
+    return design / np.where(size > 0, size, 1.0)

@@ -8,7 +8,9 @@ y labels or residuals at L, Z design of a linear mean (may be empty). The search
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NoReturn
 
 import numpy as np
 from scipy.optimize import brentq, minimize, minimize_scalar
@@ -23,7 +25,7 @@ from residua.numerics.stochastic import StochasticRatio
 from residua.validation import check_count, check_known_values
 
 A_MAX = float(np.arctanh(ALPHA_MAX))
-MAX_PROBES = 512
+MAX_PROBES, MAX_STEPS = 512, 384
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,8 @@ class CorrelationFit:
         lines = [f"Correlation of residuals at {self.n_labelled:,} labelled nodes", ""]
         for t, value in self.alpha.items():
             mc = f", Monte-Carlo error {self.alpha_mc_error[t]:.1g}" if self.alpha_mc_error[t] else ""
-            lines.append(f"  alpha[{t}] = {value:+.4f}  (standard error {self.alpha_stderr[t]:.2g}{mc})")
+            digits = 4 if abs(value) < 0.999 else 6
+            lines.append(f"  alpha[{t}] = {value:+.{digits}f}  (standard error {self.alpha_stderr[t]:.2g}{mc})")
         lines += [
             f"  beta = {self.beta:.4g}  (standard error {self.beta_stderr:.2g})",
             f"  log-likelihood = {self.log_likelihood:.2f}",
@@ -111,12 +114,15 @@ class Profile:
     def __init__(self, likelihood: Likelihood, y: np.ndarray, design: np.ndarray | None = None):
         Z = np.empty((len(y), 0)) if design is None else design
         self.likelihood = likelihood
-        # Unit scale for every column: labels may be counted in millions or in millionths.
-        self.size = float(np.sqrt(np.mean(y**2)))
-        if self.size == 0:
-            raise ValueError("residual is zero at every labelled node; there is nothing left to correlate.")
+        # Columns of unit size, and y without its least-squares fit: labels may be counted in millions or in
+        # millionths, or lie far from zero.
         self.units = np.where(np.abs(Z).max(axis=0, initial=0) > 0, np.linalg.norm(Z, axis=0), 1.0)
-        self.form = QuadraticForm(likelihood, np.column_stack([y / self.size, Z / self.units]))
+        self.offset = np.linalg.lstsq(Z / self.units, y, rcond=1e-10)[0]
+        rest = y - (Z / self.units) @ self.offset
+        self.size = float(np.sqrt(np.mean(rest**2)))
+        if self.size <= 1e-13 * np.abs(y).max():
+            self._refuse(len(y), Z.shape[1])
+        self.form = QuadraticForm(likelihood, np.column_stack([rest / self.size, Z / self.units]))
         self.n = len(y)
         self.p = len(likelihood.terms)
         self._heights: dict[bytes, Estimate] = {}
@@ -128,11 +134,17 @@ class Profile:
         theta = inverse @ Q[1:, 0]
         q = float(Q[0, 0] - Q[0, 1:] @ theta)
         if q <= 1e-13 * Q[0, 0]:
-            raise ValueError(
-                f"the linear mean fits all {self.n} labels exactly with {len(theta)} coefficients, which leaves no "
-                "residual to learn from; use fewer features or a regularised base such as sklearn's Ridge."
-            )
+            self._refuse(self.n, len(theta))
         return q, theta, inverse
+
+    @staticmethod
+    def _refuse(labels: int, columns: int) -> NoReturn:
+        if not columns:
+            raise ValueError("residual is zero at every labelled node; there is nothing left to correlate.")
+        raise ValueError(
+            f"the mean fits all {labels} labels exactly with {columns} column(s), which leaves no residual to learn "
+            "from: y is constant, or has as many features as labels; use fewer, or a base such as Ridge."
+        )
 
     def h(self, alpha: np.ndarray) -> Estimate:
         key = alpha.tobytes()
@@ -158,11 +170,21 @@ class Profile:
         at = self._search(start)
         ratio = self.likelihood.ratio
         if isinstance(ratio, StochasticRatio) and ratio.strategy.probes is None:
-            while (wanted := self._wanted_probes(at, ratio.probes)) > ratio.probes:
-                ratio.add_probes(wanted)
+            while self._sharpen(ratio, at):
                 self._heights.clear()
                 at = self._search(at)
         return at
+
+    def _sharpen(self, ratio: StochasticRatio, at: np.ndarray) -> bool:
+        """Take more steps or probes where the log-determinant is too rough for alpha; False once it is not."""
+        if ratio.truncation(np.tanh(at)) > 0.5 and ratio.steps < MAX_STEPS:
+            ratio.deepen(2 * ratio.steps)
+            return True
+        wanted = self._wanted_probes(at, ratio.probes)
+        if wanted > ratio.probes:
+            ratio.add_probes(wanted)
+            return True
+        return False
 
     def _wanted_probes(self, at: np.ndarray, probes: int) -> int:
         """Probes for which the Monte-Carlo error of alpha is a tenth of its standard error."""
@@ -194,9 +216,11 @@ class Profile:
                 return np.array([found.x])
 
     def _search_space(self, start: np.ndarray | None) -> np.ndarray:
-        """Several edge types have local optima: start from every corner and the middle, keep the best."""
-        corners = np.array(np.meshgrid(*[[-3.0, 3.0]] * self.p)).reshape(self.p, -1).T[:16]
-        starts = [start] if start is not None else sorted([np.zeros(self.p), *corners], key=self.omega)[:2]
+        """Several edge types have local optima: start from corners and the middle, keep the best."""
+        corners = np.array(np.meshgrid(*[[-3.0, 0.0, 3.0]] * min(self.p, 4))).reshape(min(self.p, 4), -1).T
+        corners = np.pad(corners, ((0, 0), (0, self.p - corners.shape[1])))
+        cheap = self.likelihood.terms[0].shape[0] <= 1000
+        starts = [start] if start is not None else sorted(corners, key=self.omega)[: 9 if cheap else 3]
         bounds = [(-A_MAX, A_MAX)] * self.p
         runs = [minimize(self.omega, s, jac=self.gradient, method="L-BFGS-B", bounds=bounds) for s in starts]
         return min(runs, key=lambda run: run.fun).x
@@ -225,6 +249,12 @@ class Profile:
         mc = np.sqrt((inverse**2) @ noise**2) * (1 - alpha**2)
         return np.where(unsure, np.inf, stderr), mc
 
+    def _drop_by_one(self, at: np.ndarray, t: int) -> float:
+        """The standard error near the limit, where curvature says little: how far inside Omega has risen by one."""
+        top = self.omega(at) + 1.0
+        inside = self._crossing(lambda x: self._others_best(at, t, x) - top, at[t], -int(np.sign(at[t])))
+        return abs(float(np.tanh(at[t])) - inside)
+
     def interval(self, at: np.ndarray, t: int, coverage: float) -> tuple[float, float]:
         """Where the profile likelihood of alpha_t falls by the chi-square quantile."""
         self.form.forget()  # the same answer twice, and from a loaded model
@@ -233,11 +263,21 @@ class Profile:
         def excess(x: float) -> float:
             return self._others_best(at, t, x) - limit
 
-        ends = []
-        for end in (-A_MAX, A_MAX):
-            crosses = excess(end) > 0
-            ends.append(float(np.tanh(brentq(excess, at[t], end, xtol=1e-4))) if crosses else float(np.sign(end)))
+        ends = [self._crossing(excess, at[t], sign) for sign in (-1, 1)]
         return ends[0], ends[1]
+
+    @staticmethod
+    def _crossing(excess: Callable[[float], float], start: float, sign: int) -> float:
+        """The alpha at which ``excess`` turns positive on one side of ``start``; -1 or 1 if it never does."""
+        inner, step = start, 0.25
+        while abs(inner) < A_MAX:
+            outer = float(np.clip(inner + sign * step, -A_MAX, A_MAX))
+            if excess(outer) > 0:
+                return float(np.tanh(brentq(excess, inner, outer, xtol=1e-4)))
+            if abs(outer) == A_MAX:
+                break
+            inner, step = outer, 2 * step
+        return float(sign)
 
     def _others_best(self, at: np.ndarray, t: int, x: float) -> float:
         fixed = at.copy()
@@ -246,12 +286,17 @@ class Profile:
             return self.omega(fixed)
         bounds = [(-A_MAX, A_MAX)] * self.p
         bounds[t] = (x, x)
-        return float(minimize(self.omega, fixed, jac=self.gradient, method="L-BFGS-B", bounds=bounds).fun)
+        # A thousandth of the likelihood's drop at the interval's end is close enough.
+        loose = {"ftol": 1e-3 / max(abs(self.omega(fixed)), 1.0)}
+        run = minimize(self.omega, fixed, jac=self.gradient, method="L-BFGS-B", bounds=bounds, options=loose)
+        return float(run.fun)
 
     def result(self, at: np.ndarray, edge_types: tuple[str, ...]) -> CorrelationFit:
         alpha = np.tanh(at)
         q, theta, inverse = self.least_squares(alpha)
         stderr, mc = self.errors(at)
+        for t in np.flatnonzero(np.abs(alpha) > 0.9999):
+            stderr[t] = self._drop_by_one(at, int(t))
         beta = self.n / q
         gain = self.omega(np.zeros(self.p)) - self.omega(at)
         units = self.size / self.units
@@ -269,7 +314,7 @@ class Profile:
             n_labelled=self.n,
             alpha_mc_error=named(mc),
             methods={"log-determinant": self.likelihood.ratio.method, "quadratic form": self.form.method},
-            coefficients=theta * units,
+            coefficients=(self.offset + theta * self.size) / self.units,
             coefficient_covariance=inverse / beta * np.outer(units, units),
             profile=self,
         )

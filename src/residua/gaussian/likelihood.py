@@ -1,6 +1,6 @@
 """Marginal likelihood of residuals at labelled nodes.
 
-    Omega = -2 log p(r) = beta q(alpha) - |L| log beta - h(alpha) + |L| log 2 pi       (paper, Eq. 8)
+    Omega = -2 log p(r) = beta q(alpha) - |L| log beta - h(alpha) + |L| log 2 pi       (paper, Eq. 12)
     q = r_L' (G_LL - G_LU G_UU^-1 G_UL) r_L,    h = logdet G - logdet G_UU,    G = I - sum_t alpha_t S_t
 
 G precision for beta = 1, L labelled, U unlabelled, r residuals at L. With r_U = -G_UU^-1 G_UL r_L, one solve,
@@ -74,7 +74,7 @@ class Likelihood:
 
     @cached_property
     def ratio(self) -> Ratio:
-        """H as a function of alpha; replaced by one with more probes where a fit asks for it."""
+        """The log-determinants as a function of alpha; replaced by one with more probes where a fit asks for it."""
         return self.strategy.prepare(self.terms, self.U)
 
     @cached_property

@@ -121,5 +121,7 @@ class PaperObjective:
 
         starts = [np.append(self.a, self.b), *(np.append(np.full(len(self.a), a), 1.0) for a in (-2, -1, 0, 1, 2))]
         limits = [(-bound, bound)] * len(starts[0])
-        best = min((minimize(omega, s, jac=True, method="L-BFGS-B", bounds=limits) for s in starts), key=lambda m: m.fun)
+        best = min(
+            (minimize(omega, s, jac=True, method="L-BFGS-B", bounds=limits) for s in starts), key=lambda m: m.fun
+        )
         self.a, self.b = best.x[:-1], float(best.x[-1])

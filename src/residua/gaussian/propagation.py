@@ -17,6 +17,9 @@ from residua.validation import check_known_values
 def propagate(values: np.ndarray, graph: Graph, *, fallback: float | None = None) -> np.ndarray:
     """Fill unknown nodes from known ones by label propagation.
 
+    Values are taken as deviations from zero and scale with the root of a node's degree (the normalised Laplacian of
+    the paper): centre them first, or use ``GraphRegressor("mean", "propagate")``, which does.
+
     Parameters
     ----------
     values : (n,) numbers in the order of ``graph.nodes``, NaN where unknown

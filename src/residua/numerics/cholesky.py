@@ -168,9 +168,19 @@ def factor_seconds(S: Sparse, limit: float = np.inf) -> float:
     return rows if rows > limit else rows + 2e-11 * float(_widest_level(S.indptr, S.indices)) ** 3
 
 
-def identity_minus(A: Shifted) -> sp.csc_array:
-    """``I - alpha S`` with its values written out."""
-    return sp.csc_array(sp.eye_array(A.shape[0], dtype=float) - A.alpha * A.S.to_scipy())
+def identity_minus(A: Shifted, room: sp.sparray | None = None) -> sp.csc_array:
+    """``I - alpha S`` with its values written out, and a place for every entry of S and of ``room``, if only a zero.
+
+    The selected inverse covers the pattern it is given, so entries that cancel or vanish have to keep theirs.
+    """
+    S = A.S.to_scipy().tocoo()
+    at = np.arange(A.shape[0])
+    rows, columns, values = [S.row, at], [S.col, at], [-A.alpha * S.data, np.ones(A.shape[0])]
+    if room is not None:
+        more = sp.coo_array(room)
+        rows, columns, values = [*rows, more.row], [*columns, more.col], [*values, np.zeros(more.nnz)]
+    places = np.concatenate(rows), np.concatenate(columns)
+    return sp.coo_array((np.concatenate(values), places), shape=A.shape).tocsc()
 
 
 @njit(cache=True)

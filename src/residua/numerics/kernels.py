@@ -307,6 +307,7 @@ def power_traces(indptr, indices, weights, scale, blocks):
     for block in prange(len(blocks) - 1):
         row = np.zeros(n)
         seen = np.empty(n, np.int32)
+        mark = np.full(n, -1, np.int32)
         for i in range(blocks[block], blocks[block + 1]):
             count = 0
             for e in range(indptr[i], indptr[i + 1]):
@@ -319,7 +320,8 @@ def power_traces(indptr, indices, weights, scale, blocks):
                     value = w * scale[k]
                     if weights is not None:
                         value *= weights[f]
-                    if row[k] == 0.0:
+                    if mark[k] != i:
+                        mark[k] = i
                         seen[count] = k
                         count += 1
                     row[k] += value

@@ -30,12 +30,16 @@ class Quadrature:
 
 def quadrature(A: Operator, Z: np.ndarray, steps: int) -> Quadrature:
     """Gauss quadrature of A from each column of Z (n, k)."""
-    diagonal, off, norms = tridiagonal(A, Z, min(steps, A.shape[0]))
+    return gauss_rule(*tridiagonal(A, Z, min(steps, A.shape[0])))
+
+
+def gauss_rule(diagonal: np.ndarray, off: np.ndarray, norms: np.ndarray) -> Quadrature:
+    """Nodes and weights of the tridiagonals of several vectors; their leading parts give the rule of fewer steps."""
     k = diagonal.shape[0]
     T = np.zeros((diagonal.shape[1], k, k))
     at = np.arange(k)
     T[:, at, at] = diagonal.T
-    T[:, at[1:], at[:-1]] = T[:, at[:-1], at[1:]] = off.T
+    T[:, at[1:], at[:-1]] = T[:, at[:-1], at[1:]] = off[: k - 1].T
     nodes, vectors = np.linalg.eigh(T)
     return Quadrature(nodes, vectors[:, 0, :] ** 2 * norms[:, None])
 
@@ -72,6 +76,8 @@ def function_times(
     steps: int = 40,
 ) -> np.ndarray:
     """``f(A) b`` for the symmetric A behind ``product``, from a Krylov space kept orthogonal."""
+    if not b.any():
+        return np.zeros(len(b))
     V = np.zeros((min(steps, len(b)) + 1, len(b)))
     T = np.zeros((len(V) - 1, len(V) - 1))
     V[0] = b / np.linalg.norm(b)

@@ -142,13 +142,19 @@ class _Factored(Ratio):
 
 # Dense eigenvalues of 700 nodes take about 50 ms, once; a fit factors some thirty times.
 EIGEN_NODES = 700
-DENSE_NODES = 150
 FACTOR_SECONDS = 0.1
 
 
 def auto(terms: Sequence[Sparse], probabilistic: Strategy) -> Strategy:
     """Exact where that is cheap, else ``probabilistic``."""
-    if terms[0].shape[0] <= (EIGEN_NODES if len(terms) == 1 else DENSE_NODES):
-        return Eigen()
-    union = terms[0] if len(terms) == 1 else weighted_sum(list(terms), np.ones(len(terms)))
-    return Cholesky() if factor_seconds(union, FACTOR_SECONDS) <= FACTOR_SECONDS else probabilistic
+    n = terms[0].shape[0]
+    if len(terms) == 1:
+        if n <= EIGEN_NODES:
+            return Eigen()
+        return Cholesky() if factor_seconds(terms[0], FACTOR_SECONDS) <= FACTOR_SECONDS else probabilistic
+    # Several terms need the gradient too: a dense inverse, or a selected one, which takes five factorisations.
+    dense = 4e-11 * n**3
+    sparse = 5 * factor_seconds(weighted_sum(list(terms), np.ones(len(terms))), FACTOR_SECONDS)
+    if min(dense, sparse) > FACTOR_SECONDS:
+        return probabilistic
+    return Eigen() if dense < sparse else Cholesky()

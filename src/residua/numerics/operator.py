@@ -139,11 +139,15 @@ def connected_components(terms: Iterable[Sparse], n: int) -> np.ndarray:
 def weighted_sum(terms: list[Sparse], coefficients: np.ndarray) -> Sparse:
     """``sum_t c_t S_t`` of operators that share one scale, as one operator with signed weights."""
     first = terms[0]
-    total = sp.csr_array(first.shape, dtype=first.dtype)
-    for term, c in zip(terms, coefficients, strict=True):
-        weights = np.full(term.nnz, 1.0, term.dtype) if term.weights is None else term.weights
-        total = total + sp.csr_array((weights * first.dtype.type(c), term.indices, term.indptr), shape=term.shape)
-    total.sort_indices()
+    n = first.shape[0]
+    # Through triples, not by adding matrices: entries that cancel keep their place in the pattern.
+    rows = np.concatenate([np.repeat(np.arange(n, dtype=np.int32), np.diff(term.indptr)) for term in terms])
+    values = [
+        np.full(term.nnz, c, first.dtype) if term.weights is None else term.weights * first.dtype.type(c)
+        for term, c in zip(terms, coefficients, strict=True)
+    ]
+    places = rows, np.concatenate([term.indices for term in terms])
+    total = sp.coo_array((np.concatenate(values), places), shape=first.shape).tocsr()
     return Sparse(total.indptr, total.indices, total.data, first.scale)
 
 

@@ -18,11 +18,12 @@ import numpy as np
 
 from residua.numerics import kernels
 from residua.numerics.cg import CG
-from residua.numerics.lanczos import Quadrature, quadrature
+from residua.numerics.lanczos import Quadrature, gauss_rule, tridiagonal
 from residua.numerics.logdet import Estimate, Ratio, Strategy, _positions
 from residua.numerics.operator import Shifted, Sparse, connected_components, weighted_sum
 
 FIRST_PROBES = 8
+MOMENT_BUDGET = 48.0  # products with a vector that S^2 may cost: a quarter of the first probes' Lanczos runs
 
 Function = Callable[[np.ndarray], np.ndarray]
 Part = tuple[float, np.ndarray]  # what is exact of a trace, and the remainder by probe
@@ -34,7 +35,8 @@ class Lanczos(Strategy):
 
     Parameters
     ----------
-    probes : random sign vectors; None starts with 8 and lets a fit ask for more until their error is negligible
+    probes : random sign vectors; None starts with 8 and lets a fit ask for more, and for more steps, until the error
+        they leave in alpha is a tenth of its standard error
     steps : Lanczos steps for each
     control_variates : take out what is known exactly; without, the plain estimator of the paper
     random_state : seed of the probes
@@ -66,28 +68,29 @@ class Side:
     """One matrix of the ratio: its quadrature, and what is known of it exactly."""
 
     def __init__(self, S: Sparse, strategy: Lanczos):
-        self.S, self.strategy = S, strategy
-        self.rule: Quadrature | None = None
-        self.kernel = Constants(S) if strategy.control_variates else None
+        self.S, self.control = S, strategy.control_variates
+        self.kernel = Constants(S) if self.control else None
         self.moments = np.zeros(0)
         if self.kernel:
-            self.moments = power_moments(S, budget=FIRST_PROBES * strategy.steps / 4) - self.kernel.count
+            self.moments = power_moments(S, MOMENT_BUDGET) - self.kernel.count
+        self.tridiagonals: list[np.ndarray] = []
 
-    def probe(self, Z: np.ndarray) -> None:
+    def probe(self, Z: np.ndarray, steps: int) -> None:
         """Run Lanczos from the columns of Z; later calls add to the earlier."""
         Z = self.kernel.project_out(Z) if self.kernel else Z
-        rule = quadrature(self.S, Z, self.strategy.steps)
-        if self.rule is not None:
-            pairs = zip((self.rule.nodes, self.rule.weights), (rule.nodes, rule.weights), strict=True)
-            rule = Quadrature(*(np.concatenate(pair) for pair in pairs))
-        self.rule = rule
-        self.fit = _polynomial_fit(rule, len(self.moments))
+        run = tridiagonal(self.S, Z, min(steps, self.S.shape[0]))
+        pairs = zip(self.tridiagonals, run, strict=True)
+        self.tridiagonals = [np.concatenate(pair, axis=-1) for pair in pairs] if self.tridiagonals else list(run)
+        diagonal, off, norms = self.tridiagonals
+        shorter = max(2, 3 * len(diagonal) // 4)
+        self.rules = gauss_rule(diagonal, off, norms), gauss_rule(diagonal[:shorter], off, norms)
+        self.fits = [_polynomial_fit(rule, len(self.moments)) for rule in self.rules]
 
-    def estimate(self, f: Function) -> Part:
-        """The part of ``tr f(S)`` that is exact, and the remainder by probe."""
-        assert self.rule is not None
-        c = self.fit @ f(self.rule.nodes).ravel()
-        remainder = self.rule.apply(lambda x: f(x) - _powers(x, len(c)) @ c)
+    def estimate(self, f: Function, short: bool = False) -> Part:
+        """The part of ``tr f(S)`` that is exact, and the remainder by probe; ``short`` takes fewer steps."""
+        rule, fit = self.rules[short], self.fits[short]
+        c = fit @ f(rule.nodes).ravel()
+        remainder = rule.apply(lambda x: f(x) - _powers(x, len(c)) @ c)
         exact = self.kernel.count * float(f(np.ones(1))[0]) if self.kernel and self.kernel.count else 0.0
         return exact + float(c @ self.moments), remainder
 
@@ -99,16 +102,26 @@ class StochasticRatio(Ratio):
     strategy: Lanczos
     probes: int
 
+    steps: int
+
     @abstractmethod
     def add_probes(self, total: int) -> None:
         """Go on until there are ``total`` probes."""
+
+    @abstractmethod
+    def deepen(self, steps: int) -> None:
+        """Run Lanczos anew, with more steps."""
+
+    @abstractmethod
+    def truncation(self, alpha: np.ndarray) -> float:
+        """How much three quarters of the steps would change h or its slope, in standard errors."""
 
 
 class _Cached(StochasticRatio):
     """One term: the quadrature of S serves every alpha."""
 
     def __init__(self, strategy: Lanczos, terms: list[Sparse], subset: np.ndarray, probes: int):
-        self.strategy, self.subset, self.probes = strategy, subset, 0
+        self.strategy, self.subset, self.probes, self.steps = strategy, subset, 0, strategy.steps
         self.sides = [Side(terms[0], strategy)]
         if len(subset):
             self.sides.append(Side(terms[0].submatrix(subset), strategy))
@@ -116,14 +129,29 @@ class _Cached(StochasticRatio):
 
     def add_probes(self, total):
         Z = self.strategy.signs(self.sides[0].S.shape[0], self.probes, total)
-        self.sides[0].probe(Z)
+        self.sides[0].probe(Z, self.steps)
         if len(self.subset):
-            self.sides[1].probe(np.ascontiguousarray(Z[self.subset]))
+            self.sides[1].probe(np.ascontiguousarray(Z[self.subset]), self.steps)
         self.probes = total
-        self.method = _method(self.strategy, total)
+        self.method = _method(self)
+
+    def deepen(self, steps):
+        probes, self.probes, self.steps = self.probes, 0, steps
+        for side in self.sides:
+            side.tridiagonals = []
+        self.add_probes(probes)
+
+    def truncation(self, alpha):
+        functions = (lambda x: np.log1p(-alpha[0] * x), lambda x: -x / (1 - alpha[0] * x))
+        return max(_change(*self._estimates(f)) for f in functions)
 
     def _estimate(self, f: Function) -> Estimate:
-        return _difference([side.estimate(f) for side in self.sides])
+        full, short = self._estimates(f)
+        return _with_truncation(full, short)
+
+    def _estimates(self, f: Function) -> list[Estimate]:
+        """With all steps, and with three quarters of them."""
+        return [_difference([side.estimate(f, short) for side in self.sides]) for short in (False, True)]
 
     def value(self, alpha):
         return self._estimate(lambda x: np.log1p(-alpha[0] * x))
@@ -137,7 +165,7 @@ class _Moving(StochasticRatio):
     """Several terms share no Krylov space: the probes are kept, Lanczos is run anew for each alpha."""
 
     def __init__(self, strategy: Lanczos, terms: list[Sparse], subset: np.ndarray, probes: int):
-        self.strategy, self.subset, self.probes = strategy, subset, 0
+        self.strategy, self.subset, self.steps = strategy, subset, strategy.steps
         self.sides = [terms]
         if len(subset):
             self.sides.append([S.submatrix(subset) for S in terms])
@@ -146,18 +174,29 @@ class _Moving(StochasticRatio):
     def add_probes(self, total):
         self.Z = self.strategy.signs(self.sides[0][0].shape[0], 0, total)
         self.probes = total
-        self.method = _method(self.strategy, total) + ", run anew for each alpha"
+        self.method = _method(self) + ", run anew for each alpha"
+
+    def deepen(self, steps):
+        self.steps = steps
+        self.add_probes(self.probes)
+
+    def truncation(self, alpha):
+        return _change(*self._values(alpha))
 
     def _probes(self) -> list[np.ndarray]:
         return [self.Z, np.ascontiguousarray(self.Z[self.subset])]
 
     def value(self, alpha):
-        parts = []
+        return _with_truncation(*self._values(alpha))
+
+    def _values(self, alpha: np.ndarray) -> tuple[Estimate, Estimate]:
+        """With all steps, and with three quarters of them."""
+        sides = []
         for terms, Z in zip(self.sides, self._probes(), strict=False):
-            side = Side(weighted_sum(terms, alpha), self.strategy)
-            side.probe(Z)
-            parts.append(side.estimate(lambda x: np.log1p(-x)))
-        return _difference(parts)
+            sides.append(Side(weighted_sum(terms, alpha), self.strategy))
+            sides[-1].probe(Z, self.steps)
+        full, short = (_difference([s.estimate(lambda x: np.log1p(-x), cut) for s in sides]) for cut in (False, True))
+        return full, short
 
     def gradient(self, alpha):
         pairs = zip(self.sides, self._probes(), strict=False)
@@ -176,9 +215,9 @@ class _Moving(StochasticRatio):
         return [(e, -np.einsum("ij,ij->j", S @ Z, X, dtype=float)) for e, S in zip(exact, terms, strict=True)]
 
 
-def _method(strategy: Lanczos, probes: int) -> str:
-    how = "with exact moments as control variates" if strategy.control_variates else "plain"
-    return f"estimated: Lanczos quadrature, {probes} probes x {strategy.steps} steps, {how}"
+def _method(ratio: StochasticRatio) -> str:
+    how = "with exact moments as control variates" if ratio.strategy.control_variates else "plain"
+    return f"estimated: Lanczos quadrature, {ratio.probes} probes x {ratio.steps} steps, {how}"
 
 
 def _difference(parts: list[Part]) -> Estimate:
@@ -186,6 +225,15 @@ def _difference(parts: list[Part]) -> Estimate:
     exact = parts[0][0] - sum(part[0] for part in parts[1:])
     remainder = parts[0][1] - sum(part[1] for part in parts[1:])
     return Estimate(float(exact + remainder.mean()), float(remainder.std(ddof=1) / np.sqrt(len(remainder))))
+
+
+def _change(full: Estimate, short: Estimate) -> float:
+    return float(abs(full.value - short.value) / max(full.stderr, np.finfo(float).tiny))
+
+
+def _with_truncation(full: Estimate, short: Estimate) -> Estimate:
+    """The error of too few steps, seen from fewer still, is part of the error told."""
+    return Estimate(full.value, float(np.hypot(full.stderr, full.value - short.value)))
 
 
 def _powers(x: np.ndarray, count: int) -> np.ndarray:

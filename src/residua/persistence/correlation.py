@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, cast
 
@@ -95,8 +95,10 @@ class Effort:
             return profile.effort
         form, ratio = profile.form, profile.likelihood.ratio
         run = 0 if form.run is None else form.run.steps
-        probes = ratio.probes if isinstance(ratio, StochasticRatio) else None
-        return cls(profile.likelihood.strategy, None if form.rule is None else run, probes)
+        strategy, probes = profile.likelihood.strategy, None
+        if isinstance(ratio, StochasticRatio):
+            strategy, probes = replace(ratio.strategy, steps=ratio.steps), ratio.probes
+        return cls(strategy, None if form.rule is None else run, probes)
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,6 +8,7 @@ Every network is called as ``module(x, edge_index)`` and returns one number a no
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
@@ -22,7 +23,7 @@ class MLP(nn.Module):
     def __init__(self, inputs: int, widths: Sequence[int] = (16, 16, 8)):
         super().__init__()
         sizes = [inputs, *widths]
-        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in zip(sizes[:-1], sizes[1:], strict=True))
+        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise(sizes))
         self.out = nn.Linear(sizes[-1], 1)
 
     def forward(self, x: Tensor, edge_index: Tensor | None = None) -> Tensor:
@@ -37,7 +38,7 @@ class GNN(nn.Module):
     def __init__(self, inputs: int, kind: str = "sage", widths: Sequence[int] = (16, 8)):
         super().__init__()
         sizes = [inputs, *widths]
-        self.layers = nn.ModuleList(_convolution(kind, a, b) for a, b in zip(sizes[:-1], sizes[1:], strict=True))
+        self.layers = nn.ModuleList(_convolution(kind, a, b) for a, b in pairwise(sizes))
         self.out = nn.Linear(sizes[-1], 1)
 
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
@@ -51,8 +52,7 @@ def _convolution(kind: str, inputs: int, outputs: int) -> nn.Module:
 
     if kind == "gcn":
         return GCNConv(inputs, outputs)
-    pool = {"sage": {"aggr": "mean"}, "sage-max": {"aggr": "max"}, "sage-pool": {"aggr": "max", "project": True}}
-    return SAGEConv(inputs, outputs, **pool[kind])
+    return SAGEConv(inputs, outputs, aggr="mean" if kind == "sage" else "max", project=kind == "sage-pool")
 
 
 def make_network(kind: str, inputs: int, widths: Sequence[int] | None, generator: torch.Generator) -> nn.Module:

@@ -65,7 +65,13 @@ Report = Callable[[int, int, float], None]
 
 
 def train(
-    net: nn.Module, data: Inputs, fit: np.ndarray, held: np.ndarray, criterion: Criterion, plan: Schedule, report: Report
+    net: nn.Module,
+    data: Inputs,
+    fit: np.ndarray,
+    held: np.ndarray,
+    criterion: Criterion,
+    plan: Schedule,
+    report: Report,
 ) -> nn.Module:
     """Train on the nodes ``fit``, stop on the nodes ``held`` (positions), and return the best network seen.
 
