@@ -16,8 +16,8 @@ from residua.graph import Graph
 class Diagnosis:
     """Leave-one-out accuracy of base and corrected predictions, and the correlation before and after."""
 
-    n_labelled: int
-    r2_base: float
+    n_labelled: int  # labels that had no part in the training of what predicts them
+    r2_base: float  # NaN for a base that was trained with the correlation and never stood alone
     r2_corrected: float
     moran_base: metrics.MoranResult | None  # None where it is not defined: constant errors or no edge among labels
     moran_corrected: metrics.MoranResult | None  # of residuals decorrelated by the model: near 0 if it is right
@@ -35,6 +35,8 @@ class Diagnosis:
             if self.moran_base is not None and self.moran_base.p_value < 0.01:
                 left = f", though neighbours' residuals are correlated (Moran's I {self.moran_base.statistic:+.2f})"
             return f"No correction was asked for{left}: R2 {self.r2_base:.3f}."
+        if np.isnan(self.r2_base):
+            return f"R2 {self.r2_corrected:.3f} with the neighbours, for labels left out of the training."
         gain = self.r2_corrected - self.r2_base
         change = f"R2 {self.r2_base:.3f} alone, {self.r2_corrected:.3f} with them, each label left out in turn"
         if self.p_value is not None and self.p_value > 0.05:
@@ -59,6 +61,7 @@ def diagnose(
     *,
     graph: Graph,
     y: np.ndarray,
+    residual: np.ndarray,
     base_error: np.ndarray,
     corrected_error: np.ndarray,
     corrected_variance: np.ndarray,
@@ -68,25 +71,31 @@ def diagnose(
     correlation: str | None,
     p_value: float | None,
 ) -> Diagnosis:
-    """Put together a diagnosis from errors at the labelled nodes."""
+    """Put together a diagnosis from errors at the labelled nodes, NaN where a label had part in the training."""
     labels = y[~np.isnan(y)]
-    covered = float(np.mean(np.abs(corrected_error) <= norm.ppf(0.95) * np.sqrt(corrected_variance)))
+    judged = np.isfinite(corrected_error)
+    scores = (np.abs(corrected_error) / np.sqrt(corrected_variance))[judged]
+    covered = float(np.mean(scores <= norm.ppf(0.95)))
+    before = base_error if np.isfinite(base_error).all() else residual
     return Diagnosis(
-        n_labelled=len(labels),
+        n_labelled=int(judged.sum()),
         r2_base=_r2(labels, base_error),
         r2_corrected=_r2(labels, corrected_error),
-        moran_base=_moran(graph, y, base_error),
+        moran_base=_moran(graph, y, before),
         moran_corrected=_moran(graph, y, decorrelated),
         alpha=dict(alpha),
         alpha_interval=alpha_interval,
         p_value=p_value,
         coverage=covered,
-        warnings=tuple(_notes(covered, len(labels), alpha, correlation)),
+        warnings=tuple(_notes(covered, int(judged.sum()), alpha, correlation)),
     )
 
 
 def _r2(labels: np.ndarray, error: np.ndarray) -> float:
-    return metrics.r2(labels, labels - error) if np.ptp(labels) > 0 else float("nan")
+    known = np.isfinite(error)
+    if known.sum() < 2 or np.ptp(labels[known]) == 0:
+        return float("nan")
+    return metrics.r2(labels[known], (labels - error)[known])
 
 
 def _moran(graph: Graph, y: np.ndarray, error: np.ndarray) -> metrics.MoranResult | None:

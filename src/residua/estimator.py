@@ -16,11 +16,11 @@ from sklearn.base import BaseEstimator, RegressorMixin
 
 from residua import metrics
 from residua.diagnosis import Diagnosis, diagnose
-from residua.gaussian import Conditional, CorrelationFit, Likelihood
-from residua.gaussian.fit import fit_profile
+from residua.gaussian import Conditional, CorrelationFit
+from residua.gaussian.objective import Correlator
 from residua.graph import Graph
 from residua.prediction import Prediction
-from residua.regressors.base import Base, Correlate, Outcome, Task, make_base
+from residua.regressors.base import Base, Outcome, Task, make_base
 from residua.validation import (
     check_choice,
     check_count,
@@ -38,11 +38,19 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
 
     Parameters
     ----------
-    base : "zero", "mean", "linear", or any scikit-learn regressor
+    base : "zero", "mean", "linear", "mlp", "hops", "gcn", "sage", "sage-max", "sage-pool", a scikit-learn regressor, \
+            a torch module or a ``Network``
         What explains a node from its features. A linear base is fitted together with the correlation by generalised
-        least squares; a scikit-learn regressor is cross-fitted and its out-of-fold residuals are correlated.
+        least squares; a scikit-learn regressor is cross-fitted and its out-of-fold residuals are correlated; a network
+        (which needs ``residua[gnn]``) is trained through the likelihood. A torch module is called as
+        ``module(x, edge_index)``.
     correlation : "learned", "propagate" or None
         Learned strength and sign of the residuals' correlation; label propagation of them (alpha = 1); or none.
+    training : "joint", "post-hoc" or "paper"
+        Networks only: through the likelihood; by squared error, the correlation afterwards; or by the mini-batches of
+        the paper.
+    ensemble : int
+        Networks only: how many starts are averaged.
     logdet : "auto", ``Eigen()``, ``Cholesky()`` or ``Lanczos(...)``
         How log-determinants are computed; "auto" is exact where that is cheap.
     folds : int
@@ -70,9 +78,20 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
     (True, True)
     """
 
-    def __init__(self, base="linear", correlation="learned", logdet="auto", folds=5, random_state=0):
+    def __init__(
+        self,
+        base="linear",
+        correlation="learned",
+        training="joint",
+        ensemble=1,
+        logdet="auto",
+        folds=5,
+        random_state=0,
+    ):
         self.base = base
         self.correlation = correlation
+        self.training = training
+        self.ensemble = ensemble
         self.logdet = logdet
         self.folds = folds
         self.random_state = random_state
@@ -91,9 +110,13 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
         check_count(self.folds, "folds", 2)
         check_count(self.random_state, "random_state", 0)
         y, labelled = check_known_values(y, graph, "y")
-        base = make_base(self.base)
+        check_choice(self.training, ("joint", "post-hoc", "paper"), "training")
+        check_count(self.ensemble, "ensemble", 1)
+        base = make_base(self.base, self.training, self.ensemble)
         X, names = check_features(X, graph, optional=self.base in ("zero", "mean"))
-        correlate = self._correlate(graph, labelled) if self.correlation == "learned" else None
+        correlate = None
+        if self.correlation == "learned":
+            correlate = Correlator(graph, labelled, self.logdet, self.random_state)
         outcome = base.fit(Task(graph, X, y, labelled, self.folds, self.random_state), correlate)
         if correlate:
             fit = outcome.correlation or correlate(outcome.residual)
@@ -130,11 +153,6 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
         self._own_prediction: Prediction | None = None
         return self
 
-    def _correlate(self, graph: Graph, labelled: np.ndarray) -> Correlate:
-        """How a base fits itself, or its residuals, together with the correlation."""
-        likelihood = Likelihood(graph, labelled, self.logdet, random_state=self.random_state)
-        return lambda y, design=None: fit_profile(likelihood, y, graph.edge_types, design)
-
     def _own_residual(self) -> np.ndarray:
         residual = np.full(self.graph_.n_nodes, np.nan)
         residual[~np.isnan(self.y_)] = self.outcome_.residual
@@ -152,8 +170,21 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
             design=self.base_.design(X) if fitted_here else None,
             random_state=self.random_state,
         )
-        residual = y - base if residual is None else residual
-        return Prediction(graph, y, base, residual, conditional, float(np.mean(self.outcome_.alone**2)))
+        own = residual is not None
+        return Prediction(
+            graph,
+            y,
+            base,
+            y - base if residual is None else residual,
+            conditional,
+            self._marginal_variance(),
+            self.outcome_.held_out if own else None,
+        )
+
+    def _marginal_variance(self) -> float:
+        """Of a residual about which no label says anything."""
+        alone = self.outcome_.alone[np.isfinite(self.outcome_.alone)]
+        return float(np.mean((alone if len(alone) else self.outcome_.residual) ** 2))
 
     @property
     def _own(self) -> Prediction:
@@ -235,8 +266,8 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
         return mean - width * std, mean + width * std
 
     def _conformal_quantile(self, coverage: float) -> float:
-        left_out = self._own.left_out
-        scores = np.sort(np.abs(left_out.error) / np.sqrt(left_out.variance))
+        left_out, honest = self._own.left_out, self._own.honest
+        scores = np.sort(np.abs(left_out.error[honest]) / np.sqrt(left_out.variance[honest]))
         rank = int(np.ceil((len(scores) + 1) * coverage))
         # With few labels no finite width has the guarantee: fall back to the widest seen or the Gaussian's.
         return float(scores[rank - 1]) if rank <= len(scores) else max(scores[-1], norm.ppf((1 + coverage) / 2))
@@ -285,8 +316,9 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
         return diagnose(
             graph=self.graph_,
             y=self.y_,
+            residual=self.outcome_.residual,
             base_error=self.outcome_.alone,
-            corrected_error=left_out.error,
+            corrected_error=np.where(self._own.honest, left_out.error, np.nan),
             corrected_variance=left_out.variance,
             decorrelated=self._own.conditional.decorrelated(self._own.residual),
             alpha=self.alpha_,

@@ -25,6 +25,7 @@ class Prediction:
     residual: np.ndarray  # (n,), NaN where unknown
     conditional: Conditional
     marginal_variance: float  # of a residual about which no label says anything
+    held_out: np.ndarray | None = None  # (|L|,) residuals of labels that the base was not trained on, NaN at others
 
     @cached_property
     def known(self) -> np.ndarray:
@@ -50,7 +51,18 @@ class Prediction:
     def left_out(self) -> LeaveOneOut:
         found = self.conditional.leave_one_out(self.residual)
         variance = np.where(np.isfinite(found.variance), found.variance, self.marginal_variance)
-        return replace(found, variance=variance)
+        error = found.error
+        if self.held_out is not None:
+            shift = self.held_out - self.residual[self.known]
+            error = error + np.where(np.isfinite(shift), shift, 0.0)
+        return replace(found, error=error, variance=variance)
+
+    @cached_property
+    def honest(self) -> np.ndarray:
+        """(|L|,) bool: labels whose leave-one-out error no part of the training has seen."""
+        if self.held_out is None or not np.isfinite(self.held_out).any():
+            return np.ones(int(self.known.sum()), bool)
+        return np.isfinite(self.held_out)
 
     def sample(self, count: int, rng: np.random.Generator) -> np.ndarray:
         """(count, n) joint draws, known labels as known."""

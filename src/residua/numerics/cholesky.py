@@ -50,9 +50,12 @@ class Factor:
         self._lower = lambda: lu.L
 
     def _factor_cholmod(self):
-        from sksparse.cholmod import cholesky
+        from sksparse.cholmod import CholmodNotPositiveDefiniteError, cholesky
 
-        factor = cholesky(self.A)
+        try:
+            factor = cholesky(self.A)
+        except CholmodNotPositiveDefiniteError:
+            raise np.linalg.LinAlgError("matrix is not positive definite") from None
         self.order = factor.P()
         self.D = np.asarray(factor.D())
         self.solve = factor.solve_A

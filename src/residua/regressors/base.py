@@ -20,9 +20,16 @@ from residua.graph import Graph
 
 
 class Correlate(Protocol):
-    """Fits the correlation of y (|L|,) and, together with it, the coefficients of a linear mean."""
+    """What a base is handed to fit itself together with the correlation."""
 
-    def __call__(self, y: np.ndarray, design: np.ndarray | None = None) -> Any: ...
+    def __call__(self, y: np.ndarray, design: np.ndarray | None = None) -> Any:
+        """The correlation of y (|L|,), and the coefficients of a linear mean."""
+
+    def objective(self, labelled: np.ndarray) -> Any:
+        """A training loss on the residuals at ``labelled``, a part of the labelled nodes."""
+
+    def paper_objective(self) -> Any:
+        """The paper's own updates on all labelled nodes."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +49,9 @@ class Outcome:
     """What a base leaves over at the labelled nodes."""
 
     residual: np.ndarray  # (|L|,) label minus base prediction, as corrections use it
-    alone: np.ndarray  # (|L|,) out-of-sample error of the base on its own, without any correlation
+    alone: np.ndarray  # (|L|,) out-of-sample error of the base on its own, without any correlation; NaN if not known
     correlation: Any = None  # of a base that was fitted together with it
+    held_out: np.ndarray | None = None  # (|L|,) residuals at labels that the base was not trained on, NaN at others
 
 
 class Base(ABC):
@@ -129,10 +137,26 @@ def _seeded(estimator: Any, rng: np.random.Generator) -> Any:
     return copy.set_params(**{k: int(rng.integers(2**31 - 1)) for k in sorted(unset)})
 
 
-def make_base(base: Any) -> Base:
+LINEAR = ("zero", "mean", "linear")
+NETWORKS = ("mlp", "hops", "gcn", "sage", "sage-max", "sage-pool")
+
+
+def make_base(base: Any, training: str = "joint", ensemble: int = 1) -> Base:
     """The base named or given by ``base``."""
-    if isinstance(base, str) and base in ("zero", "mean", "linear"):
+    if isinstance(base, str) and base in LINEAR:
         return LinearBase(base)
-    if all(hasattr(base, method) for method in ("fit", "predict", "get_params")) and not isinstance(base, type):
-        return ScikitBase(base)
-    raise ValueError(f'base={base!r} is unknown; use "zero", "mean", "linear" or a scikit-learn regressor.')
+    if not isinstance(base, type):
+        if (isinstance(base, str) and base in NETWORKS) or hasattr(base, "state_dict") or hasattr(base, "kind"):
+            return _make_network(base, training, ensemble)
+        if all(hasattr(base, method) for method in ("fit", "predict", "get_params")):
+            return ScikitBase(base)
+    known = ", ".join(f'"{name}"' for name in (*LINEAR, *NETWORKS))
+    raise ValueError(f"base={base!r} is unknown; use {known}, a scikit-learn regressor or a torch module.")
+
+
+def _make_network(base: Any, training: str, ensemble: int) -> Base:
+    try:
+        from residua.regressors.network_base import Network, NetworkBase
+    except ImportError as error:
+        raise ImportError(f"base={base!r} needs PyTorch ({error}); install residua[gnn].") from None
+    return NetworkBase(base if isinstance(base, Network) else Network(base), training, ensemble)

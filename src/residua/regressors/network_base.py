@@ -10,7 +10,7 @@ import torch
 from sklearn.base import BaseEstimator
 
 from residua.graph import Graph
-from residua.regressors.base import Base, Outcome, Task
+from residua.regressors.base import Base, Correlate, Outcome, Task
 from residua.regressors.neighbours import neighbour_features
 from residua.regressors.networks import make_network
 from residua.regressors.training import Inputs, Schedule, SquaredError, train, train_paper
@@ -60,19 +60,29 @@ class NetworkBase(Base):
         self.name = settings.kind if isinstance(settings.kind, str) else type(settings.kind).__name__
         self.members: list[torch.nn.Module] = []
 
-    def fit(self, task: Task, correlate: Any) -> Outcome:
+    def fit(self, task: Task, correlate: Correlate | None) -> Outcome:
         features = self._features(task.graph, task.X)
         self.x_centre, self.x_spread = _standard(features)
         self.y_centre, self.y_spread = (float(v[0]) for v in _standard(task.y[task.labelled][:, None]))
         x = torch.as_tensor((features - self.x_centre) / self.x_spread, dtype=torch.float32)
         data = Inputs(x, _edge_index(task.graph), (task.y - self.y_centre) / self.y_spread)
         labels = np.flatnonzero(task.labelled)
-        self.members = [self._member(k, data, labels, task, correlate) for k in range(self.ensemble)]
+        self.members, total, count = [], np.zeros(len(task.y)), np.zeros(len(task.y))
+        for k in range(self.ensemble):
+            net, held = self._member(k, data, labels, task, correlate)
+            self.members.append(net)
+            total[held] += self._outputs(net, data)[held]
+            count[held] += 1
         residual = (task.y - self.predict(task.graph, task.X))[labels]
-        return Outcome(residual, residual)
+        with np.errstate(invalid="ignore"):
+            held_out = (task.y - self.y_centre - self.y_spread * total / count)[labels]
+        joint = correlate is not None and self.training != "post-hoc"
+        return Outcome(residual, np.full(len(labels), np.nan) if joint else held_out, held_out=held_out)
 
-    def _member(self, k: int, data: Inputs, labels: np.ndarray, task: Task, correlate: Any) -> torch.nn.Module:
-        """Start number k, with its own weights and its own held-out labels."""
+    def _member(
+        self, k: int, data: Inputs, labels: np.ndarray, task: Task, correlate: Correlate | None
+    ) -> tuple[torch.nn.Module, np.ndarray]:
+        """Start number k, with its own weights and its own held-out labels, which are returned too."""
         rng = np.random.default_rng([task.random_state, k])
         generator = torch.Generator().manual_seed(int(rng.integers(2**31)))
         if isinstance(self.settings.kind, str):
@@ -81,7 +91,7 @@ class NetworkBase(Base):
             net = copy.deepcopy(self.settings.kind)
         if self.training == "paper":
             criterion = correlate.paper_objective() if correlate else None
-            return train_paper(net, data, labels, criterion, self.settings.steps, rng, lbfgs=False)
+            return train_paper(net, data, labels, criterion, self.settings.steps, rng, lbfgs=False), labels[:0]
         held = np.sort(rng.choice(labels, round(self.settings.validation * len(labels)), replace=False))
         fit = np.setdiff1d(labels, held)
         mask = np.zeros(len(task.y), bool)
@@ -90,13 +100,17 @@ class NetworkBase(Base):
         criterion = correlate.objective(mask) if joint else SquaredError(len(task.y))
         s = self.settings
         plan = Schedule(s.epochs, s.learning_rate, s.weight_decay, s.patience)
-        return train(net, data, fit, held, criterion, plan, lambda *_: None)
+        return train(net, data, fit, held, criterion, plan, lambda *_: None), held
 
+    @staticmethod
     @torch.no_grad()
+    def _outputs(net: torch.nn.Module, data: Inputs) -> np.ndarray:
+        return net(data.x, data.edge_index).double().numpy().reshape(-1)
+
     def predict(self, graph: Graph, X: np.ndarray) -> np.ndarray:
         features = (self._features(graph, X) - self.x_centre) / self.x_spread
-        x, edges = torch.as_tensor(features, dtype=torch.float32), _edge_index(graph)
-        outputs = [net(x, edges).double().numpy() for net in self.members]
+        data = Inputs(torch.as_tensor(features, dtype=torch.float32), _edge_index(graph), np.empty(0))
+        outputs = [self._outputs(net, data) for net in self.members]
         return self.y_centre + self.y_spread * np.mean(outputs, axis=0)
 
     def _features(self, graph: Graph, X: np.ndarray) -> np.ndarray:
