@@ -20,7 +20,7 @@ from residua.gaussian.likelihood import reached_nodes
 from residua.gaussian.precision import check_alpha, unit_precision
 from residua.graph import Graph
 from residua.numerics import Solver, Sparse
-from residua.numerics.cholesky import Factor, factor_seconds, identity_minus
+from residua.numerics.cholesky import Factor, factor_seconds, identity_minus, pair_sums
 from residua.numerics.lanczos import function_times
 from residua.numerics.logdet import Estimate
 from residua.numerics.sampling import inverse_diagonal, precision_noise
@@ -177,8 +177,7 @@ class Conditional:
         pattern = Sparse(room.indptr, room.indices, None, np.ones(len(self.U)))
         if self._exact is None and factor_seconds(pattern, EXACT_SECONDS) > EXACT_SECONDS:
             return None
-        inverse = Factor(room, cholmod=False).inverse
-        return np.asarray((rows @ inverse).multiply(rows).sum(axis=1)).ravel()
+        return pair_sums(rows, Factor(room, cholmod=False).inverse)
 
     @cached_property
     def _theta_lever(self) -> np.ndarray:

@@ -176,21 +176,19 @@ class Profile:
         return at
 
     def _sharpen(self, ratio: StochasticRatio, at: np.ndarray) -> bool:
-        """Take more steps or probes where the log-determinant is too rough for alpha; False once it is not."""
+        """Take more steps or probes until the error they leave in alpha is a tenth of its standard error."""
+        stderr, mc = self.errors(at)
+        worst = float(np.max(mc / np.where(stderr > 0, stderr, np.inf), initial=0))
+        if worst <= 0.1:
+            return False
         if ratio.truncation(np.tanh(at)) > 0.5 and ratio.steps < MAX_STEPS:
             ratio.deepen(2 * ratio.steps)
             return True
-        wanted = self._wanted_probes(at, ratio.probes)
+        wanted = min(MAX_PROBES, int(np.ceil(ratio.probes * 1.2 * (worst / 0.1) ** 2)))
         if wanted > ratio.probes:
             ratio.add_probes(wanted)
             return True
         return False
-
-    def _wanted_probes(self, at: np.ndarray, probes: int) -> int:
-        """Probes for which the Monte-Carlo error of alpha is a tenth of its standard error."""
-        stderr, mc = self.errors(at)
-        worst = float(np.max(mc / np.where(stderr > 0, stderr, np.inf), initial=0))
-        return min(MAX_PROBES, int(np.ceil(probes * 1.2 * (worst / 0.1) ** 2))) if worst > 0.1 else probes
 
     def _search(self, start: np.ndarray | None = None) -> np.ndarray:
         return self._search_line(start) if self.p == 1 else self._search_space(start)

@@ -161,6 +161,25 @@ def _takahashi(colptr, rows, values, D):
     return diagonal, lower
 
 
+def pair_sums(rows: sp.csr_array, Z: sp.csr_array) -> np.ndarray:
+    """``r_i' Z r_i`` for each row r_i; Z must hold every pair of entries of a row."""
+    Z.sort_indices()
+    return _pair_sums(rows.indptr, rows.indices, rows.data, Z.indptr, Z.indices, Z.data)
+
+
+@njit(cache=True)
+def _pair_sums(indptr, indices, data, z_indptr, z_indices, z_data):
+    out = np.zeros(len(indptr) - 1)
+    for i in range(len(out)):
+        for e in range(indptr[i], indptr[i + 1]):
+            u = indices[e]
+            row = z_indices[z_indptr[u] : z_indptr[u + 1]]
+            for f in range(indptr[i], indptr[i + 1]):
+                at = z_indptr[u] + np.searchsorted(row, indices[f])
+                out[i] += data[e] * z_data[at] * data[f]
+    return out
+
+
 def factor_seconds(S: Sparse, limit: float = np.inf) -> float:
     """Rough time to factor ``I - S``, told from the widest breadth-first level, which bounds a separator.
 
