@@ -26,10 +26,7 @@ class Case:
         return list(dict.fromkeys(t for *_, t in self.edges))
 
     def columns(self):
-        return {
-            name: [edge[k] for edge in self.edges]
-            for k, name in enumerate(["source", "target", "weight", "type"])
-        }
+        return {name: [edge[k] for edge in self.edges] for k, name in enumerate(["source", "target", "weight", "type"])}
 
     def dense(self, type):
         A = np.zeros((len(self.nodes), len(self.nodes)))
@@ -49,9 +46,7 @@ CASES = {
     "isolate": one_type("xyz", "xz"),
     "two components": one_type(range(5), (4, 0), (1, 2), (2, 3)),
     "weighted": Case([7, 3, 5], [(7, 3, 0.25, "edge"), (3, 5, 4.0, "edge")]),
-    "self-loops": Case(
-        list("abc"), [("a", "a", 2.0, "edge"), ("a", "b", 1.0, "edge"), ("c", "c", 0.5, "edge")]
-    ),
+    "self-loops": Case(list("abc"), [("a", "a", 2.0, "edge"), ("a", "b", 1.0, "edge"), ("c", "c", 0.5, "edge")]),
     "tuples": one_type([(0, 0), (0, 1), (1, 1)], ((0, 0), (0, 1)), ((0, 1), (1, 1))),
     "two types": Case(
         list("abcd"),
@@ -128,9 +123,7 @@ def test_pyg_data_gives_the_dense_matrix(name):
     torch, pyg = pytest.importorskip("torch"), pytest.importorskip("torch_geometric.data")
     case = CASES[name]
     edge_index, edge_weight = pyg_edges(torch, case, "edge")
-    graph = Graph.from_pyg(
-        pyg.Data(edge_index=edge_index, edge_weight=edge_weight, num_nodes=len(case.nodes))
-    )
+    graph = Graph.from_pyg(pyg.Data(edge_index=edge_index, edge_weight=edge_weight, num_nodes=len(case.nodes)))
     assert_is(graph, case, nodes=list(range(len(case.nodes))))
 
 
@@ -411,23 +404,17 @@ def test_operators_are_sorted_and_compact():
     graph = Graph.from_edges([2, 0, 1], [0, 1, 3], type=["x", "y", "x"])
     for S in graph.operators.values():
         assert (S.indptr.dtype, S.indices.dtype, S.dtype) == (np.int64, np.int32, np.float64)
-        assert all(
-            (np.diff(S.indices[a:b]) > 0).all() for a, b in zip(S.indptr[:-1], S.indptr[1:], strict=True)
-        )
+        assert all((np.diff(S.indices[a:b]) > 0).all() for a, b in zip(S.indptr[:-1], S.indptr[1:], strict=True))
     assert graph.operators["x"].scale is graph.operators["y"].scale
 
 
 @pytest.mark.parametrize("value", [-0.5, np.nan, np.inf, -np.inf])
 def test_a_negative_or_non_finite_weight_is_refused(value):
-    with pytest.raises(
-        ValueError, match=f"weight is {value} at row 2; weights must be finite and not negative"
-    ):
+    with pytest.raises(ValueError, match=f"weight is {value} at row 2; weights must be finite and not negative"):
         Graph.from_edges([0, 1, 2], [1, 2, 3], weight=[1, 0, value])
     A = np.zeros((3, 3))
     A[1, 2] = A[2, 1] = value
-    with pytest.raises(
-        ValueError, match=rf"A is {value} at \(1, 2\); weights must be finite and not negative"
-    ):
+    with pytest.raises(ValueError, match=rf"A is {value} at \(1, 2\); weights must be finite and not negative"):
         Graph.from_scipy(A)
 
 
@@ -552,9 +539,7 @@ def test_a_matrix_that_is_not_symmetric_is_refused():
     )
     with pytest.raises(ValueError, match=message):
         Graph.from_scipy(DIRECTED)
-    with pytest.raises(
-        ValueError, match=r"A of type 'rail' is not symmetric: 2 pairs .* \('a', 'b'\) with 4.0"
-    ):
+    with pytest.raises(ValueError, match=r"A of type 'rail' is not symmetric: 2 pairs .* \('a', 'b'\) with 4.0"):
         Graph.from_scipy({"road": np.eye(3), "rail": DIRECTED}, nodes=list("abc"))
     with pytest.raises(ValueError, match=r"\(0, 2\) with 1.0 and \(2, 0\) with 0.0"):
         Graph.from_scipy([[0, 0, 1], [0, 0, 0], [0, 0, 0]])
@@ -597,9 +582,7 @@ def test_a_matrix_of_a_wrong_form_is_refused(A, nodes, message):
 
 def test_pandas_names_the_columns_there_are():
     edges = pd.DataFrame({"from": [0], "to": [1]})
-    with pytest.raises(
-        ValueError, match=r"source='source' is not a column of edges; its columns are \['from', 'to'\]"
-    ):
+    with pytest.raises(ValueError, match=r"source='source' is not a column of edges; its columns are \['from', 'to'\]"):
         Graph.from_pandas(edges)
     with pytest.raises(ValueError, match="weight='km' is not a column"):
         Graph.from_pandas(edges, "from", "to", weight="km")
@@ -611,9 +594,7 @@ def test_networkx_weights_are_read_as_networkx_reads_them():
     G = networkx.Graph()
     G.add_edge("a", "b", weight=3.0, km=7.0)
     G.add_edge("b", "c")
-    assert (
-        Graph.from_networkx(G).degree.tolist() == networkx.to_numpy_array(G).sum(axis=0).tolist() == [3, 4, 1]
-    )
+    assert Graph.from_networkx(G).degree.tolist() == networkx.to_numpy_array(G).sum(axis=0).tolist() == [3, 4, 1]
     assert Graph.from_networkx(G, weight=None).degree.tolist() == [1, 2, 1]
     assert Graph.from_networkx(G, weight="km").degree.tolist() == [7, 8, 1]
     with pytest.raises(ValueError, match=r"weight='miles' is on no edge of G; .* are \['km', 'weight'\]"):
@@ -652,9 +633,7 @@ def test_a_directed_networkx_graph_must_be_symmetric_or_be_made_so():
 def test_pyg_input_of_a_wrong_form_is_refused():
     torch, pyg = pytest.importorskip("torch"), pytest.importorskip("torch_geometric.data")
     pair = torch.tensor([[0, 1], [1, 0]])
-    with pytest.raises(
-        ValueError, match=r"edge_index has values in 0 \.\. 5 but data has 3 nodes; set data.num_nodes"
-    ):
+    with pytest.raises(ValueError, match=r"edge_index has values in 0 \.\. 5 but data has 3 nodes; set data.num_nodes"):
         Graph.from_pyg(pyg.Data(edge_index=torch.tensor([[0], [5]]), num_nodes=3))
     with pytest.raises(ValueError, match=r"edge_index has shape \(3, 2\); it must be \(2, edges\)"):
         Graph.from_pyg(pyg.Data(edge_index=torch.zeros(3, 2, dtype=int), num_nodes=3))

@@ -169,9 +169,7 @@ def test_dots_shrink_as_nodes_crowd():
 
 
 def test_a_degree_of_longitude_shrinks_with_the_cosine_of_latitude():
-    place = pd.DataFrame(
-        {"latitude": [59.0, 60.0, 61.0], "longitude": [10.0, 12.0, 11.0], "people": [1, 2, 3]}
-    )
+    place = pd.DataFrame({"latitude": [59.0, 60.0, 61.0], "longitude": [10.0, 12.0, 11.0], "people": [1, 2, 3]})
     draw_nodes(ax := Figure().subplots(), place, [1, 2, 3])
     assert_allclose(ax.get_aspect(), 2)
     assert_allclose(dots(ax)[1].get_offsets()[0], [10, 59])

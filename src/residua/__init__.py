@@ -17,6 +17,7 @@ _HOME = {
     "Lanczos": "residua.numerics",
     "ModelFileError": "residua.persistence",
     "NeighbourFeatures": "residua.regressors.neighbours",
+    "Network": "residua.regressors.network_base",
     "NotConverged": "residua.numerics",
     "fit_correlation": "residua.gaussian",
     "load": "residua.persistence",
@@ -24,7 +25,7 @@ _HOME = {
 }
 _MODULES = ("datasets", "metrics")
 
-__all__ = sorted([*_HOME, *_MODULES])
+__all__ = sorted([*_HOME.keys() - {"Network"}, *_MODULES])  # Network needs the extra residua[gnn]
 
 if TYPE_CHECKING:
     from residua import datasets as datasets
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from residua.persistence import ModelFileError as ModelFileError
     from residua.persistence import load as load
     from residua.regressors.neighbours import NeighbourFeatures as NeighbourFeatures
+    from residua.regressors.network_base import Network as Network
 
 
 def __getattr__(name: str) -> Any:

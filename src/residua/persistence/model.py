@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -72,7 +73,7 @@ def save(model: GraphRegressor, path: str | os.PathLike[str]) -> None:
     write_whole(path, _pack(model))
 
 
-def load(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = ()) -> GraphRegressor:
+def load(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = (), module: Any = None) -> GraphRegressor:
     """Read a model that ``model.save`` wrote; runs no code from the file.
 
     Parameters
@@ -80,6 +81,8 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = ()) ->
     path : the file
     trusted : further types, or their names, that a scikit-learn base may hold beyond those that skops trusts. Trees
         (forests, boosting) need it: their arrays steer compiled code, so trust them only where you know the source
+    module : the torch module of a model that was fitted with one; the file holds its weights and not its code. It is
+        copied, and gets the weights of the file in the copy
 
     Raises
     ------
@@ -93,11 +96,13 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = ()) ->
     if not all(isinstance(name, str | type) for name in names):
         raise TypeError(f"trusted={trusted!r} is not a list of types or of their names.")
     try:
-        return _unpack(read_members(path), names)
+        return _unpack(read_members(path), names, module)
     except ModelFileError as error:
         raise ModelFileError(f"{path} {one_line(error, 2000)}") from None
     except FileNotFoundError:
         raise FileNotFoundError(f"{path} not found; give the path of a file that model.save wrote.") from None
+    except ImportError as error:
+        raise ModelFileError(f"{path} cannot be loaded here: {one_line(error)}") from None
     except OSError as error:
         reason = error.strerror or one_line(error)
         raise ModelFileError(f"{path} cannot be read ({reason}); check the file and its permissions.") from error
@@ -112,6 +117,8 @@ def _pack(model: GraphRegressor) -> dict[str, bytes]:
     if type(model) is not GraphRegressor:
         raise ValueError(f"model is a {type(model).__name__}; only a GraphRegressor can be saved.")
     arrays = {"X": model.X_, "y": model.y_, "residual": model.outcome_.residual, "alone": model.outcome_.alone}
+    if model.outcome_.held_out is not None:
+        arrays["held_out"] = model.outcome_.held_out
     estimators: dict[str, Any] = {}
     names = getattr(model, "feature_names_in_", None)
     table = {
@@ -131,7 +138,7 @@ def _pack(model: GraphRegressor) -> dict[str, bytes]:
     return members | ({ESTIMATORS: pack_estimators(estimators)} if estimators else {})
 
 
-def _unpack(members: Mapping[str, bytes], trusted: list[str | type]) -> GraphRegressor:
+def _unpack(members: Mapping[str, bytes], trusted: list[str | type], module: Any) -> GraphRegressor:
     """The model that these members hold."""
     table = _read_table(members)
     arrays = Arrays(members[ARRAYS])
@@ -144,8 +151,8 @@ def _unpack(members: Mapping[str, bytes], trusted: list[str | type]) -> GraphReg
     known = ~np.isnan(y)
     if np.isinf(y).any() or known.sum() < MIN_LABELS:
         raise damaged("y is infinite or has too few labels")
-    base = _unpack_base(need(table, "base", dict), X, arrays, estimators)
-    outcome = Outcome(arrays.take("residual", (known.sum(),)), arrays.take("alone", (known.sum(),)))
+    base = _unpack_base(need(table, "base", dict), graph, X, arrays, estimators, module)
+    outcome = _unpack_outcome(base, int(known.sum()), arrays)
     names = table.get("feature_names")
     if names is not None:
         names = restore(names, X.shape[1], "feature names")
@@ -161,8 +168,19 @@ def _unpack(members: Mapping[str, bytes], trusted: list[str | type]) -> GraphReg
         if seen.design is not None:
             outcome = replace(outcome, correlation=fit)
     arrays.check_empty()
-    model = GraphRegressor(**_unpack_parameters(need(table, "parameters", dict), estimators))
+    model = GraphRegressor(**_unpack_parameters(need(table, "parameters", dict), estimators, module))
     return model._store(graph, X, names, y, base, outcome, fit, alpha, stderr, beta)
+
+
+def _unpack_outcome(base: Base, n_labelled: int, arrays: Arrays) -> Outcome:
+    """Of a network, errors are known at the labels that it was not trained on, NaN at others."""
+    network = not isinstance(base, LinearBase | ScikitBase)
+    parts = {"alone": arrays.take("alone", (n_labelled,), finite=not network)}
+    if network:
+        parts["held_out"] = arrays.take("held_out", (n_labelled,), finite=False)
+    if any(np.isinf(part).any() for part in parts.values()):
+        raise damaged("an error is infinite")
+    return Outcome(arrays.take("residual", (n_labelled,)), **parts)
 
 
 def _read_table(members: Mapping[str, bytes]) -> Table:
@@ -185,22 +203,24 @@ def _read_table(members: Mapping[str, bytes]) -> Table:
 
 
 def _pack_parameters(model: GraphRegressor, estimators: dict[str, Any]) -> Table:
-    """Constructor parameters; a scikit-learn base goes to ``estimators``."""
+    """Constructor parameters; a scikit-learn base goes to ``estimators``, of a torch module only the name is kept."""
     packed: Table = {}
     values = model.get_params(deep=False)
     _check_parameters(values)
     for name, value in values.items():
         if isinstance(value, Strategy):
             packed[name] = pack_strategy(value)
-        elif name == "base" and not isinstance(value, str):
+        elif name == "base" and isinstance(make_base(value), ScikitBase):
             estimators["parameter"] = value
             packed[name] = {"estimator": "parameter"}
+        elif name == "base" and not isinstance(value, str):
+            packed[name] = _networks().pack_parameter(value)
         else:
             packed[name] = plain_or_none(value, f"parameter {name}")
     return packed
 
 
-def _unpack_parameters(table: Table, estimators: Mapping[str, Any]) -> dict[str, Any]:
+def _unpack_parameters(table: Table, estimators: Mapping[str, Any], module: Any) -> dict[str, Any]:
     values = GraphRegressor().get_params(deep=False)
     unknown = sorted(table.keys() - values.keys())
     if unknown:
@@ -209,13 +229,30 @@ def _unpack_parameters(table: Table, estimators: Mapping[str, Any]) -> dict[str,
     if type(values["logdet"]) is dict:
         values["logdet"] = unpack_strategy(values["logdet"])
     if type(values["base"]) is dict:
-        values["base"] = estimators["parameter"]
+        values["base"] = _unpack_base_parameter(values["base"], estimators, module)
     _check_parameters(values)
     return values
 
 
+def _unpack_base_parameter(table: Table, estimators: Mapping[str, Any], module: Any) -> Any:
+    if "estimator" in table:
+        return estimators["parameter"]
+    return _networks().unpack_parameter(table, module)
+
+
+def _networks() -> ModuleType:
+    """The part that needs PyTorch."""
+    try:
+        from residua.persistence import networks
+    except ImportError as error:
+        raise ModelFileError(f"holds a network, which needs PyTorch ({error}); install residua[gnn].") from None
+    return networks
+
+
 def _check_parameters(values: Mapping[str, Any]) -> None:
     """As ``fit`` does, for they may have been set since."""
+    check_choice(values["training"], ("joint", "post-hoc", "paper"), "training")
+    check_count(values["ensemble"], "ensemble", 1)
     make_base(values["base"])
     check_choice(values["correlation"], ("learned", "propagate", None), "correlation")
     check_count(values["folds"], "folds", 2)
@@ -272,13 +309,17 @@ def _pack_base(base: Base, arrays: dict[str, np.ndarray], estimators: dict[str, 
     if isinstance(base, ScikitBase):
         estimators["fitted"] = base.estimator
         return {"kind": "scikit"}
-    raise ValueError(f"base {base.name!r} cannot be saved; use a linear or a scikit-learn base.")
+    return _networks().pack_network(base, arrays)
 
 
-def _unpack_base(table: Table, X: np.ndarray, arrays: Arrays, estimators: Mapping[str, Any]) -> Base:
+def _unpack_base(
+    table: Table, graph: Graph, X: np.ndarray, arrays: Arrays, estimators: Mapping[str, Any], module: Any
+) -> Base:
     kind = need(table, "kind", str)
     if kind == "scikit":
         return ScikitBase(estimators["fitted"])
+    if kind == "network":
+        return _networks().unpack_network(table, graph, X, arrays, module)
     base = make_base(table.get("name"))
     if kind != "linear" or not isinstance(base, LinearBase):
         raise damaged(f"base is {one_line(table, 80)}")

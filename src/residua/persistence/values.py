@@ -101,7 +101,7 @@ def pack_arrays(arrays: Mapping[str, np.ndarray]) -> bytes:
     packed = {}
     for name, array in arrays.items():
         by_column = array.flags.f_contiguous and not array.flags.c_contiguous
-        packed[f"{name}.T" if by_column else name] = np.ascontiguousarray(array.T if by_column else array)
+        packed[f"{name}.T" if by_column else name] = np.asarray(array.T if by_column else array, order="C")
     return to_safetensors(packed)
 
 
@@ -120,7 +120,7 @@ class Arrays:
     def __contains__(self, name: str) -> bool:
         return name in self.left
 
-    def take(self, name: str, shape: tuple, dtype: type = np.float64, finite: bool = True) -> np.ndarray:
+    def take(self, name: str, shape: tuple, dtype: type | np.dtype = np.float64, finite: bool = True) -> np.ndarray:
         """The array of that name, of that dtype and shape (None: any length)."""
         array = self.left.pop(name, None)
         if array is None:

@@ -7,6 +7,7 @@ Every network is called as ``module(x, edge_index)`` and returns one number a no
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -48,17 +49,21 @@ class GNN(nn.Module):
 
 
 def _convolution(kind: str, inputs: int, outputs: int) -> nn.Module:
-    from torch_geometric.nn import GCNConv, SAGEConv
-
+    try:
+        with warnings.catch_warnings():  # its own import warns of torch.jit
+            warnings.simplefilter("ignore", DeprecationWarning)
+            from torch_geometric.nn import GCNConv, SAGEConv
+    except ImportError as error:
+        raise ImportError(f'base="{kind}" needs PyTorch Geometric ({error}); install residua[gnn].') from None
     if kind == "gcn":
         return GCNConv(inputs, outputs)
     return SAGEConv(inputs, outputs, aggr="mean" if kind == "sage" else "max", project=kind == "sage-pool")
 
 
-def make_network(kind: str, inputs: int, widths: Sequence[int] | None, generator: torch.Generator) -> nn.Module:
-    """A freshly initialised network whose weights come from ``generator`` alone."""
+def make_network(kind: str, inputs: int, widths: Sequence[int] | None, seed: int) -> nn.Module:
+    """A freshly initialised network whose weights depend on ``seed`` alone."""
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(int(torch.randint(2**31, (1,), generator=generator)))
+        torch.default_generator.manual_seed(seed)
         if kind in ("mlp", "hops"):
             return MLP(inputs, widths or (16, 16, 8))
         return GNN(inputs, kind, widths or (16, 8))

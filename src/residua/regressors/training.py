@@ -1,13 +1,13 @@
 """Training of network bases: full batch by squared error or through the likelihood, or the paper's mini-batches.
 
 A criterion gives the loss and its gradient with respect to the residuals at the training labels, so the network sees
-one ordinary backward pass; what those residuals say of the validation labels comes free with it.
+one ordinary backward pass; what those residuals say of the validation labels comes free with it. Ctrl-C ends a
+training and keeps what it has reached.
 """
 
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -61,7 +61,7 @@ class Schedule:
     refit_every: int = 10
 
 
-Report = Callable[[int, int, float], None]
+Report = Callable[[int, int, float], None]  # step, steps, error
 
 
 def train(
@@ -72,16 +72,17 @@ def train(
     criterion: Criterion,
     plan: Schedule,
     report: Report,
-) -> nn.Module:
-    """Train on the nodes ``fit``, stop on the nodes ``held`` (positions), and return the best network seen.
+) -> bool:
+    """Train on the nodes ``fit`` and stop on the nodes ``held`` (positions); False after Ctrl-C.
 
-    Ctrl-C ends the training and keeps the best network so far.
+    The network is left in the best state seen.
     """
     optimiser = torch.optim.Adam(net.parameters(), lr=plan.learning_rate, weight_decay=plan.weight_decay)
     best, lowest, since = copy.deepcopy(net.state_dict()), np.inf, 0
+    done = False
     try:
         for epoch in range(plan.epochs):
-            out = net(data.x, data.edge_index)
+            out = outputs(net, data)
             prediction = out.detach().double().numpy()
             r = data.y[fit] - prediction[fit]
             value, slope = criterion.loss(r)
@@ -97,34 +98,56 @@ def train(
             optimiser.step()
             if (epoch + 1) % plan.refit_every == 0:
                 criterion.refit(r)
+        done = True
     except KeyboardInterrupt:
-        warnings.warn("training was interrupted; the best network so far is kept.", UserWarning, stacklevel=2)
+        pass
     net.load_state_dict(best)
-    return net
+    return done
 
 
 def train_paper(
-    net: nn.Module, data: Inputs, fit: np.ndarray, criterion: Any, steps: int, rng: np.random.Generator, lbfgs: bool
-) -> nn.Module:
+    net: nn.Module,
+    data: Inputs,
+    fit: np.ndarray,
+    criterion: Any,
+    steps: int,
+    rng: np.random.Generator,
+    lbfgs: bool,
+    report: Report,
+) -> bool:
     """Algorithm 2 of the paper: batches of 5 % of the labels, Adam 1e-3; alpha, beta every 10 steps (100: L-BFGS)."""
     optimiser = torch.optim.Adam(net.parameters(), lr=1e-3)
     size = max(1, round(0.05 * len(fit)))
     every = 100 if lbfgs else 10
-    for step in range(steps):
-        batch = np.sort(rng.choice(fit, size, replace=False))
-        out = net(data.x, data.edge_index)
-        prediction = out.detach().double().numpy()
-        if criterion is None:
-            slope = 2 * (data.y - prediction)[batch] / size
-        else:
-            _, slope = criterion.batch_loss(batch, (data.y - prediction)[batch])
-        optimiser.zero_grad()
-        _backward(out, batch, -slope)
-        optimiser.step()
-        if criterion is not None and (step + 1) % every == 0:
-            r = (data.y - prediction)[fit]
-            criterion.minimise(r) if lbfgs else criterion.step(r)
-    return net
+    try:
+        for step in range(steps):
+            batch = np.sort(rng.choice(fit, size, replace=False))
+            out = outputs(net, data)
+            rest = data.y - out.detach().double().numpy()
+            if criterion is None:
+                slope = 2 * rest[batch] / size
+            else:
+                _, slope = criterion.batch_loss(batch, rest[batch])
+            report(step, steps, float(np.mean(rest[batch] ** 2)))
+            optimiser.zero_grad()
+            _backward(out, batch, -slope)
+            optimiser.step()
+            if criterion is not None and (step + 1) % every == 0:
+                criterion.minimise(rest[fit]) if lbfgs else criterion.step(rest[fit])
+    except KeyboardInterrupt:
+        return False
+    return True
+
+
+def outputs(net: nn.Module, data: Inputs) -> Tensor:
+    """(n,) one number a node."""
+    out = net(data.x, data.edge_index)
+    if out.numel() != len(data.x):
+        raise ValueError(
+            f"base {type(net).__name__} returned a tensor of shape {tuple(out.shape)} for {len(data.x)} nodes; "
+            "return one number a node."
+        )
+    return out.reshape(-1)
 
 
 def _held_out_error(y: np.ndarray, prediction: np.ndarray, held: np.ndarray, value: float) -> float:

@@ -1,0 +1,38 @@
+"""A progress bar for work that takes longer than a second, where a person watches: standard error is a terminal."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+PATIENCE = 1.0  # seconds before a bar appears
+
+Advance = Callable[[float, str], None]
+
+
+@contextmanager
+def progress(title: str) -> Iterator[Advance]:
+    """A function of the share done, 0 to 1, and a few words; it draws nothing in pipes, logs and tests."""
+    if not sys.stderr.isatty():
+        yield lambda share, words: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = TextColumn(title), BarColumn(), TimeRemainingColumn(), TextColumn("{task.fields[words]}")
+    bar = Progress(*columns, console=Console(stderr=True), transient=True)
+    task = bar.add_task(title, total=1.0, words="")
+    begin = time.monotonic()
+
+    def advance(share: float, words: str) -> None:
+        if time.monotonic() - begin > PATIENCE:
+            bar.start()  # does nothing once it runs
+            bar.update(task, completed=share, words=words)
+
+    try:
+        yield advance
+    finally:
+        with suppress(Exception):  # a terminal that went away does not cost the result
+            bar.stop()
