@@ -146,7 +146,8 @@ def make_base(base: Any, training: str = "joint", ensemble: int = 1) -> Base:
     if isinstance(base, str) and base in LINEAR:
         return LinearBase(base)
     if not isinstance(base, type):
-        if (isinstance(base, str) and base in NETWORKS) or hasattr(base, "state_dict") or hasattr(base, "kind"):
+        settings = type(base).__module__ == "residua.regressors.network_base"
+        if settings or (isinstance(base, str) and base in NETWORKS) or hasattr(base, "state_dict"):
             return _make_network(base, training, ensemble)
         if all(hasattr(base, method) for method in ("fit", "predict", "get_params")):
             return ScikitBase(base)
