@@ -122,9 +122,9 @@ def test_without_correlation_training_is_a_plain_loop_over_the_network():
 def test_figure_1_correlation_tells_apart_what_a_network_cannot():
     """Two triangles and a bridge: our choice of a symmetric graph, since the paper's source does not list its edges.
 
-    It shows that the effect exists, not that the figure is reproduced. Of three symmetric graphs tried (3 label vectors,
-    2 seeds each) this one gives both signs in 6 of 6 runs, a ladder in 4 and a path in none: with four labels the most
-    likely alpha can have the wrong sign.
+    It shows that the effect exists, not that the figure is reproduced. Of three symmetric graphs tried, with three
+    label vectors and two seeds each, this one gives both signs in 6 of 6 runs, a ladder in 4 and a path in none: with
+    four labels the most likely alpha can have the wrong sign.
     """
     source, target = [0, 0, 1, 2, 3, 3, 4], [1, 2, 2, 3, 4, 5, 5]
     graph = Graph.from_edges(source, target, nodes=np.arange(6))
