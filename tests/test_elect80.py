@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from sklearn.model_selection import train_test_split
 
-from residua import GraphRegressor, metrics
+from residua import GraphRegressor, fit_correlation, metrics
 from residua.datasets import load_elect80
+from residua.gaussian import Likelihood
+from residua.gaussian.fit import Profile
 
 DATA = load_elect80()
 
@@ -26,6 +28,20 @@ def test_learned_linear_model_explains_two_thirds_of_turnout():
         scores.append(model.score(DATA.X, DATA.y))
         assert model.alpha_["edge"] > 0.98
     assert np.mean(scores) >= 0.68
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_few_labels_on_a_wide_map_are_fitted_as_by_solving_for_each_alpha(seed):
+    """Far from any label a short Lanczos run sees too little: it must go on until the likelihood near 1 is right."""
+    y = np.full(len(DATA.y), np.nan)
+    known = np.random.default_rng(seed).choice(len(y), 20, replace=False)
+    y[known] = DATA.y[known] - DATA.y.mean()
+    fit = fit_correlation(y, DATA.graph)
+    profile = Profile(Likelihood(DATA.graph, ~np.isnan(y)), y[~np.isnan(y)])
+    profile.form.rule = None
+    solved = profile.result(profile.optimise(), DATA.graph.edge_types)
+    assert fit.log_likelihood == pytest.approx(solved.log_likelihood, abs=1e-6)
+    assert fit.alpha["edge"] == pytest.approx(solved.alpha["edge"], abs=1e-6)
 
 
 def test_conformal_intervals_cover_nine_in_ten():

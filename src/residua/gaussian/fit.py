@@ -198,11 +198,12 @@ class Profile:
         grid = np.linspace(-A_MAX, A_MAX, 59 if cheap else 15)
         if start is not None:
             grid = np.clip(start[0] + np.linspace(-0.5, 0.5, 5), -A_MAX, A_MAX)
-        while True:
-            values = [self.omega(a) for a in grid]
-            best = int(np.argmin(values))
-            if not self.form.refine(np.tanh(grid[best : best + 1])):
-                break
+        # Everywhere, not at the best alone: too few steps make the likelihood near 1 look worse than it is.
+        while self.form.refine(np.tanh(grid), tol=1e-3 / self.n):
+            if self.form.rule is None and len(grid) > 15:
+                grid = np.linspace(grid[0], grid[-1], 15)  # each alpha costs a solve from now on
+        values = [self.omega(a) for a in grid]
+        best = int(np.argmin(values))
         if start is not None and best in (0, len(grid) - 1):
             return self._search_line(None)  # it has moved far
         if max(values) - min(values) < 1e-9 * self.n:

@@ -165,14 +165,15 @@ class QuadraticForm:
         full = self._extended(alpha)
         return np.array([-(full.T @ (S @ full)) for S in self.likelihood.terms])
 
-    def refine(self, alpha: np.ndarray, tol: float = 1e-11) -> bool:
-        """Take more steps if Q(alpha) has not settled; False once it has."""
+    def refine(self, alphas: np.ndarray, tol: float = 1e-11) -> bool:
+        """Take more steps if Q has not settled at each of ``alphas``; False once it has."""
         if self.rule is None or self.run is None or self.run.exhausted:
             return False
-        before = self(alpha)
-        self.rule = self.run.extend(8)
-        size = np.sqrt(np.outer(np.diag(before), np.diag(before)))
-        if (np.abs(self(alpha) - before) <= tol * size).all():
+        before = np.array([self(np.array([a])) for a in alphas])
+        self.rule = self.run.extend(max(8, self.run.steps // 2))
+        change = np.abs(np.array([self(np.array([a])) for a in alphas]) - before)
+        root = np.sqrt(np.diagonal(before, axis1=1, axis2=2))
+        if (change <= tol * root[:, :, None] * root[:, None, :]).all():
             return False
         if len(self.rule.values) > self.MAX_SIZE:
             self.rule = None
