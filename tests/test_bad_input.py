@@ -96,10 +96,11 @@ def test_a_constant_residual_of_zero_has_nothing_to_correlate():
         residua.fit_correlation(Y * 0, PATH)
 
 
-def test_as_many_features_as_labels_are_refused():
+@pytest.mark.parametrize("correlation", [None, "propagate", "learned"])
+def test_as_many_features_as_labels_are_refused(correlation):
     wide = np.random.default_rng(0).standard_normal((8, 6))
     with pytest.raises(ValueError, match=r"fits all 5 labels exactly with 7 column.*use fewer"):
-        GraphRegressor("linear").fit(wide, Y, graph=PATH)
+        GraphRegressor("linear", correlation).fit(wide, Y, graph=PATH)
 
 
 def test_prediction_on_another_graph_checks_features_and_edge_types():

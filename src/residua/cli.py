@@ -46,6 +46,8 @@ def demo(
 
     from residua.demo import run_demo
 
+    if output.is_dir():
+        raise ValueError(f"--output {output} is a folder; name a file such as {output / 'maps.png'}.")
     console = Console()
     with console.status("Loading") as status:
         result = run_demo(base, seed, progress=lambda name: status.update(f"Fitting: {name}"))

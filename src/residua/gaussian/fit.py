@@ -218,8 +218,8 @@ class Profile:
         """Several edge types have local optima: start from corners and the middle, keep the best."""
         corners = np.array(np.meshgrid(*[[-3.0, 0.0, 3.0]] * min(self.p, 4))).reshape(min(self.p, 4), -1).T
         corners = np.pad(corners, ((0, 0), (0, self.p - corners.shape[1])))
-        cheap = self.likelihood.terms[0].shape[0] <= 1000
-        starts = [start] if start is not None else sorted(corners, key=self.omega)[: 9 if cheap else 3]
+        cheap = self.likelihood.terms[0].shape[0] <= 300
+        starts = [start] if start is not None else sorted(corners, key=self.omega)[: 9 if cheap else 4]
         bounds = [(-A_MAX, A_MAX)] * self.p
         runs = [minimize(self.omega, s, jac=self.gradient, method="L-BFGS-B", bounds=bounds) for s in starts]
         return min(runs, key=lambda run: run.fun).x

@@ -92,7 +92,12 @@ class LinearBase(Base):
         self.spread = np.where(spread > 1e-12 * np.abs(self.centre), spread, 1.0)
         Z, y = self.design(task.X)[task.labelled], task.y[task.labelled]
         fit = correlate(y, Z) if correlate else None
-        theta = np.linalg.lstsq(Z, y, rcond=1e-10)[0]
+        theta, _, rank, _ = np.linalg.lstsq(Z, y, rcond=1e-10)
+        if rank >= len(y):
+            raise ValueError(
+                f"the mean fits all {len(y)} labels exactly with {Z.shape[1]} column(s), which leaves no residual to "
+                "learn from: there are as many features as labels; use fewer, or a base such as Ridge."
+            )
         self.coefficients = fit.coefficients if fit else theta
         return Outcome(y - Z @ self.coefficients, _left_out(y - Z @ theta, Z), fit)
 
