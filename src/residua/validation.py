@@ -109,7 +109,7 @@ def _check_alike(array: np.ndarray, names: np.ndarray | None, width: int, expect
         raise ValueError(f"X has {array.shape[1]} columns but the model was fitted on {width}; give the same features.")
     if names is not None and expected is not None and not np.array_equal(names, expected):
         raise ValueError(
-            f"X has columns {list(names)} but the model was fitted on {list(expected)}; give the same, in that order."
+            f"X has columns {list(names)} but the model was fitted on {list(expected)}; reorder them to match."
         )
 
 
