@@ -5,9 +5,15 @@ import os
 import numba
 import numpy as np
 import pytest
+from hypothesis import settings
 from threadpoolctl import threadpool_limits
 
 from graphs import CASES, ONE_TYPE, TWO_TYPES, Case
+
+# The same examples in every run; HYPOTHESIS_PROFILE=explore looks for new ones.
+settings.register_profile("steady", derandomize=True, max_examples=150, deadline=None)
+settings.register_profile("explore", max_examples=2000, deadline=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
 
 def pytest_configure(config):

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.linear_model import Ridge
@@ -140,7 +140,6 @@ def random_problem(draw):
     return Graph.from_edges(source, target, list(pairs.values()), kinds, nodes=np.arange(n)), X, y
 
 
-@settings(max_examples=150, deadline=None)
 @given(random_problem(), st.sampled_from(["zero", "mean", "linear"]), st.sampled_from([None, "propagate", "learned"]))
 def test_any_input_gives_finite_numbers_or_a_clear_error(problem, base, correlation):
     graph, X, y = problem
@@ -160,3 +159,11 @@ def test_any_input_gives_finite_numbers_or_a_clear_error(problem, base, correlat
     assert (lower <= upper).all()
     assert np.isfinite(list(model.alpha_.values())).all()
     assert 0 < model.beta_ < np.inf
+
+
+@pytest.mark.parametrize("size", [2.5e-272, 1e-160, 3.0])
+def test_a_constant_column_of_any_size_changes_nothing(size):
+    graph, y = Graph.from_edges(range(9), range(1, 10)), np.sin(np.arange(10.0))
+    y[3] = np.nan
+    model = GraphRegressor().fit(np.full((10, 1), size), y, graph=graph)
+    np.testing.assert_allclose(model.predict(), GraphRegressor("mean").fit(None, y, graph=graph).predict(), rtol=1e-6)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from residua.graph import Graph
@@ -793,7 +793,6 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(deadline=None)
 @given(data=st.data())
 def test_from_edges_equals_a_loop_over_rows(kind, data):
     row = st.tuples(KINDS[kind], KINDS[kind], st.sampled_from([0.0, 0.1, 0.2, 1.0, 3.0]))

@@ -52,3 +52,9 @@ class Dataset:
     def __repr__(self) -> str:
         size = f"{self.graph.n_nodes:,} nodes, {self.graph.n_edges:,} edges, {self.X.shape[1]} features"
         return f"Dataset({self.name!r}: {size})"
+
+
+def standardise(table: pd.DataFrame) -> pd.DataFrame:
+    """Each column with mean 0 and n-1 standard deviation 1; a constant column becomes 0."""
+    spread = table.std()
+    return (table - table.mean()) / spread.where(spread > 0, 1.0)

@@ -26,6 +26,7 @@ from residua.validation import check_count, check_known_values
 
 A_MAX = float(np.arctanh(ALPHA_MAX))
 MAX_PROBES, MAX_STEPS = 512, 384
+TINY = 1e-150  # whose square is still a number: a column smaller than this is none
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,8 @@ class Profile:
         self.likelihood = likelihood
         # Columns of unit size, and y without its least-squares fit: labels may be counted in millions or in
         # millionths, or lie far from zero.
-        self.units = np.where(np.abs(Z).max(axis=0, initial=0) > 0, np.linalg.norm(Z, axis=0), 1.0)
+        norms = np.linalg.norm(Z, axis=0)
+        self.units = np.where(norms > TINY, norms, 1.0)
         self.offset = np.linalg.lstsq(Z / self.units, y, rcond=1e-10)[0]
         rest = y - (Z / self.units) @ self.offset
         self.size = float(np.sqrt(np.mean(rest**2)))

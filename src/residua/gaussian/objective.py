@@ -37,6 +37,7 @@ class Objective:
         self.reached = reached_nodes(graph, labelled)
         self.likelihood = Likelihood(graph, labelled, logdet, solver, random_state)
         self.alpha = np.zeros(len(graph.edge_types))
+        self._height = 0.0  # h at alpha
         self._a: np.ndarray | None = None
         self._last: np.ndarray | None = None
 
@@ -45,8 +46,7 @@ class Objective:
         self._last = self.likelihood.extend(r[:, None], self.alpha, self._last)
         Gr = unit_precision(self.likelihood.terms, self.alpha) @ self._last
         q = float((self._last * Gr).sum())
-        h = float(self.likelihood.ratio.value(self.alpha).value) if self.alpha.any() else 0.0
-        return float(np.log(q / len(r))) - h / len(r), 2 * Gr[self.likelihood.L, 0] / q
+        return float(np.log(q / len(r))) - self._height / len(r), 2 * Gr[self.likelihood.L, 0] / q
 
     def correction(self) -> np.ndarray:
         """(n,) the residuals of the last loss, carried on to the nodes that did not enter; 0 where none reaches."""
@@ -59,6 +59,7 @@ class Objective:
         """Bring alpha to its best for residuals r."""
         self._a = Profile(self.likelihood, r).optimise(self._a)
         self.alpha = np.tanh(self._a)
+        self._height = float(self.likelihood.ratio.value(self.alpha).value)
 
 
 class Correlator:

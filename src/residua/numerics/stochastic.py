@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.polynomial.polynomial import polyval, polyvander
 
 from residua.numerics import kernels
 from residua.numerics.cg import CG
@@ -90,7 +91,7 @@ class Side:
         """The part of ``tr f(S)`` that is exact, and the remainder by probe; ``short`` takes fewer steps."""
         rule, fit = self.rules[short], self.fits[short]
         c = fit @ f(rule.nodes).ravel()
-        remainder = rule.apply(lambda x: f(x) - _powers(x, len(c)) @ c)
+        remainder = rule.apply(lambda x: f(x) - (polyval(x, c) if len(c) else 0.0))
         exact = self.kernel.count * float(f(np.ones(1))[0]) if self.kernel and self.kernel.count else 0.0
         return exact + float(c @ self.moments), remainder
 
@@ -236,15 +237,12 @@ def _with_truncation(full: Estimate, short: Estimate) -> Estimate:
     return Estimate(full.value, float(np.hypot(full.stderr, full.value - short.value)))
 
 
-def _powers(x: np.ndarray, count: int) -> np.ndarray:
-    return x[..., None] ** np.arange(count)
-
-
 def _polynomial_fit(rule: Quadrature, count: int) -> np.ndarray:
     """The matrix that turns values of f at the nodes into its least-squares polynomial in the sampled measure."""
     root = np.sqrt(rule.weights.ravel())
-    design = _powers(rule.nodes.ravel(), count) * root[:, None]
-    return np.linalg.pinv(design) * root if count else np.zeros((0, root.size))
+    if not count:
+        return np.zeros((0, root.size))
+    return np.linalg.pinv(polyvander(rule.nodes.ravel(), count - 1) * root[:, None]) * root
 
 
 def power_moments(S: Sparse, budget: float = np.inf) -> np.ndarray:
