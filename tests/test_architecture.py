@@ -14,12 +14,13 @@ ROOT = Path(residua.__file__).parent
 
 # A layer, and the layers that its files may import besides their own.
 BELOW = {
+    "atomic": set(),
     "numerics": set(),
     "graph": {"numerics"},
     "metrics": {"graph"},
     "validation": {"graph"},
     "gaussian": {"numerics", "graph", "validation"},
-    "regressors": {"numerics", "graph", "validation"},
+    "regressors": {"atomic", "numerics", "graph", "validation"},
     "datasets": {"numerics", "graph", "validation"},
 }
 BELOW["estimator"] = set(BELOW)
@@ -31,6 +32,7 @@ BELOW["cli"] = set(BELOW)
 LAYER = {
     "graph_build": "graph",
     "graph_inputs": "graph",
+    "average": "estimator",
     "nn": "estimator",
     "persistence": "estimator",
     "distributed": "estimator",
@@ -39,7 +41,9 @@ LAYER = {
     "demo": "cli",
 }
 
-TORCH = {"residua.nn"} | {f"residua.regressors.{name}" for name in ("network_base", "networks", "training")}
+TORCH = {"residua.nn"} | {
+    f"residua.regressors.{name}" for name in ("aggregation", "network_base", "networks", "training")
+}
 
 
 def module_name(path: Path) -> str:

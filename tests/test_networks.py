@@ -23,6 +23,7 @@ pytest.importorskip("torch_geometric.nn")
 from residua.gaussian.objective import Objective  # noqa: E402
 from residua.regressors import network_base  # noqa: E402
 from residua.regressors import progress as progress_file  # noqa: E402
+from residua.regressors.checkpoint import Checkpoint  # noqa: E402
 from residua.regressors.network_base import Network  # noqa: E402
 from residua.regressors.networks import KINDS, make_network  # noqa: E402
 from residua.regressors.training import Inputs, Schedule, SquaredError, train  # noqa: E402
@@ -247,7 +248,8 @@ def test_ctrl_c_leaves_the_best_network_so_far():
     net, (report, errors) = plain_module(), interrupting(at=30)
     fit, held = labels[::2], labels[1::2]
     # So fast that the last network is not the best.
-    done = train(net, data, fit, held, SquaredError(graph.n_nodes), Schedule(100, 0.3, 0.0, 100), report)
+    plan, error = Schedule(100, 0.3, 0.0, 100, seed=0), SquaredError(graph.n_nodes, len(fit))
+    done = train(net, data, fit, held, error, plan, report, Checkpoint(None, "").part("0"))
     assert not done
     assert errors[-1] > min(errors)
     with torch.no_grad():

@@ -9,6 +9,7 @@ __version__ = "0.1.0"
 
 # Loaded on first use, so that ``import residua`` and ``residua --help`` are quick.
 _HOME = {
+    "Average": "residua.average",
     "Cholesky": "residua.numerics",
     "CorrelationFit": "residua.gaussian",
     "Eigen": "residua.numerics",
@@ -30,6 +31,7 @@ __all__ = sorted([*_HOME.keys() - {"Network"}, *_MODULES])  # Network needs the 
 if TYPE_CHECKING:
     from residua import datasets as datasets
     from residua import metrics as metrics
+    from residua.average import Average as Average
     from residua.estimator import GraphRegressor as GraphRegressor
     from residua.gaussian import CorrelationFit as CorrelationFit
     from residua.gaussian import fit_correlation as fit_correlation

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from scipy.stats import norm
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import BaseEstimator, RegressorMixin, clone
 
 from residua import metrics
 from residua.diagnosis import Diagnosis, diagnose
@@ -57,6 +57,9 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
         Folds of the cross-fitting of a scikit-learn base.
     random_state : int
         Seed of everything random.
+    checkpoint : path or None
+        Networks only: a file in which training is kept every few seconds. A ``fit`` that was killed goes on from it
+        and ends at the same numbers; remove the file when it is no longer needed.
 
     Attributes
     ----------
@@ -87,6 +90,7 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
         logdet="auto",
         folds=5,
         random_state=0,
+        checkpoint=None,
     ):
         self.base = base
         self.correlation = correlation
@@ -95,6 +99,7 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
         self.logdet = logdet
         self.folds = folds
         self.random_state = random_state
+        self.checkpoint = checkpoint
 
     def fit(self, X: Any, y: Any, *, graph: Graph | None = None) -> GraphRegressor:
         """Learn from the known labels.
@@ -117,7 +122,8 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
         correlate = None
         if self.correlation == "learned":
             correlate = Correlator(graph, labelled, self.logdet, self.random_state)
-        outcome = base.fit(Task(graph, X, y, labelled, self.folds, self.random_state), correlate)
+        task = Task(graph, X, y, labelled, self.folds, self.random_state, self.checkpoint)
+        outcome = base.fit(task, correlate)
         if correlate:
             fit = outcome.correlation or correlate(outcome.residual)
             # Fitted coefficients use up degrees of freedom, as in least squares.
@@ -201,6 +207,10 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
             raise ValueError(
                 "predict() without arguments answers for the training graph; for other data give X, y and graph=."
             )
+        return self._predicted(*self._check_other(X, y, graph))
+
+    def _check_other(self, X: Any, y: Any, graph: Any) -> tuple[Graph, np.ndarray, np.ndarray]:
+        """Another graph that is like the one of the fit."""
         graph = check_graph(graph)
         if not set(graph.edge_types) <= set(self.alpha_):
             raise ValueError(
@@ -209,8 +219,32 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
             )
         names = getattr(self, "feature_names_in_", None)
         X, _ = check_features(X, graph, optional=self.n_features_in_ == 0, like=(self.n_features_in_, names))
-        y = np.full(graph.n_nodes, np.nan) if y is None else check_values(y, graph, "y")
-        return self._predicted(graph, X, y)
+        return graph, X, np.full(graph.n_nodes, np.nan) if y is None else check_values(y, graph, "y")
+
+    def fine_tune(
+        self, X: Any, y: Any, *, graph: Graph | None = None, steps: int = 500, learning_rate: float = 5e-4
+    ) -> GraphRegressor:
+        """A copy of this model whose networks have gone on learning from the labels of another graph.
+
+        The training is the paper's: squared error in batches of 5 % of the labels. alpha and beta stay as they were
+        learned. To condition on the labels of another graph without any training, use ``predict``.
+
+        Parameters
+        ----------
+        X, y, graph : the other graph, its features (n, d) and its known labels (n,), NaN where unknown
+        steps, learning_rate : of Adam
+        """
+        check_fitted(self)
+        check_count(steps, "steps", 1)
+        graph, X, _ = self._check_other(X, None, graph)
+        y, labelled = check_known_values(y, graph, "y")
+        base = self.base_.fine_tuned(Task(graph, X, y, labelled, self.folds, self.random_state), steps, learning_rate)
+        residual = (y - base.predict(graph, X))[labelled]
+        unknown = np.full(len(residual), np.nan)
+        alpha, stderr = ({t: v[t] for t in graph.edge_types} for v in (self.alpha_, self.alpha_stderr_))
+        outcome = Outcome(residual, unknown, held_out=unknown)
+        names = getattr(self, "feature_names_in_", None)
+        return clone(self)._store(graph, X, names, y, base, outcome, None, alpha, stderr, self.beta_)
 
     def predict(
         self,
@@ -267,10 +301,7 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
 
     def _conformal_quantile(self, coverage: float) -> float:
         left_out, honest = self._own.left_out, self._own.honest
-        scores = np.sort(np.abs(left_out.error[honest]) / np.sqrt(left_out.variance[honest]))
-        rank = int(np.ceil((len(scores) + 1) * coverage))
-        # With few labels no finite width has the guarantee: fall back to the widest seen or the Gaussian's.
-        return float(scores[rank - 1]) if rank <= len(scores) else max(scores[-1], norm.ppf((1 + coverage) / 2))
+        return conformal_quantile(np.abs(left_out.error[honest]) / np.sqrt(left_out.variance[honest]), coverage)
 
     def sample(
         self,
@@ -300,13 +331,7 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
         other = graph is not None and graph is not self.graph_
         found = self._resolve(X, known, graph) if other else self._own
         truth = check_values(y, found.graph, "y")
-        held_out = ~np.isnan(truth) & ~found.known
-        if held_out.sum() < 2:
-            raise ValueError(
-                f"y has {held_out.sum()} labels that the model has not seen; at least 2 are needed to score. "
-                "Mask some labels as NaN in fit, or see diagnose() for leave-one-out accuracy."
-            )
-        return metrics.r2(truth[held_out], found.mean[held_out])
+        return score_unseen(truth, found.mean, ~found.known)
 
     def diagnose(self) -> Diagnosis:
         """How much the neighbours help: leave-one-out accuracy and residual correlation before and after."""
@@ -333,6 +358,25 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
 
         check_fitted(self)
         save(self, path)
+
+
+def conformal_quantile(scores: np.ndarray, coverage: float) -> float:
+    """The width, in standard deviations, that covers this share of labels with these absolute scores."""
+    scores = np.sort(scores)
+    rank = int(np.ceil((len(scores) + 1) * coverage))
+    # With few labels no finite width has the guarantee: fall back to the widest seen or the Gaussian's.
+    return float(scores[rank - 1]) if rank <= len(scores) else max(scores[-1], norm.ppf((1 + coverage) / 2))
+
+
+def score_unseen(truth: np.ndarray, mean: np.ndarray, unseen: np.ndarray) -> float:
+    """R2 at the nodes whose label the model has not seen."""
+    held_out = ~np.isnan(truth) & unseen
+    if held_out.sum() < 2:
+        raise ValueError(
+            f"y has {held_out.sum()} labels that the model has not seen; at least 2 are needed to score. "
+            "Mask some labels as NaN in fit, or see diagnose() for leave-one-out accuracy."
+        )
+    return metrics.r2(truth[held_out], mean[held_out])
 
 
 def _precision_of(

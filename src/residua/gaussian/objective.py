@@ -7,6 +7,9 @@ One solve a step, started from the last one's result; the log-determinant is pre
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 import numpy as np
 from scipy.optimize import minimize
 
@@ -16,6 +19,14 @@ from residua.gaussian.precision import unit_precision
 from residua.graph import Graph
 from residua.numerics import CG, Lanczos, Solver, Strategy
 from residua.numerics.logdet import EIGEN_NODES
+from residua.numerics.stochastic import StochasticRatio
+
+
+def _training_likelihood(graph: Graph, labelled: np.ndarray, logdet: str | Strategy, random_state: int) -> Likelihood:
+    if logdet == "auto" and len(graph.edge_types) == 1 and graph.n_nodes > EIGEN_NODES:
+        logdet = Lanczos(random_state=random_state)
+    # A training step moves the residuals by far more than this tolerance.
+    return Likelihood(graph, labelled, logdet, Solver(CG(tol=1e-6)), random_state)
 
 
 class Objective:
@@ -29,15 +40,10 @@ class Objective:
     """
 
     def __init__(self, graph: Graph, labelled: np.ndarray, logdet: str | Strategy = "auto", random_state: int = 0):
-        if logdet == "auto" and len(graph.edge_types) == 1 and graph.n_nodes > EIGEN_NODES:
-            logdet = Lanczos(random_state=random_state)
-        # A training step moves the residuals by far more than this tolerance.
-        solver = Solver(CG(tol=1e-6))
-        self.labelled = labelled
         self.reached = reached_nodes(graph, labelled)
-        self.likelihood = Likelihood(graph, labelled, logdet, solver, random_state)
+        self.likelihood = _training_likelihood(graph, labelled, logdet, random_state)
         self.alpha = np.zeros(len(graph.edge_types))
-        self._height = 0.0  # h at alpha
+        self._height, self._q = 0.0, 0.0  # h at alpha, and the quadratic form
         self._a: np.ndarray | None = None
         self._last: np.ndarray | None = None
 
@@ -45,8 +51,17 @@ class Objective:
         """Value and gradient at residuals r (|L|,)."""
         self._last = self.likelihood.extend(r[:, None], self.alpha, self._last)
         Gr = unit_precision(self.likelihood.terms, self.alpha) @ self._last
-        q = float((self._last * Gr).sum())
-        return float(np.log(q / len(r))) - self._height / len(r), 2 * Gr[self.likelihood.L, 0] / q
+        self._q = float((self._last * Gr).sum())
+        value = float(np.log(self._q / len(r))) - self._height / len(r)
+        return value, 2 * Gr[self.likelihood.L, 0] / self._q
+
+    def slope(self, at: np.ndarray, r: np.ndarray) -> np.ndarray:
+        """The gradient at some labels after their residuals became r; all others are as they were in ``loss``."""
+        assert self._last is not None
+        rows, last = self.likelihood.L[at], self._last[:, 0]
+        last[rows] = r
+        pull = sum(a * S.product_at(rows, last) for a, S in zip(self.alpha, self.likelihood.terms, strict=True))
+        return 2 * (r - pull) / self._q
 
     def correction(self) -> np.ndarray:
         """(n,) the residuals of the last loss, carried on to the nodes that did not enter; 0 where none reaches."""
@@ -57,9 +72,27 @@ class Objective:
 
     def refit(self, r: np.ndarray) -> None:
         """Bring alpha to its best for residuals r."""
-        self._a = Profile(self.likelihood, r).optimise(self._a)
-        self.alpha = np.tanh(self._a)
+        self._set(Profile(self.likelihood, r).optimise(self._a))
+
+    def _set(self, a: np.ndarray) -> None:
+        self._a, self.alpha = a, np.tanh(a)
         self._height = float(self.likelihood.ratio.value(self.alpha).value)
+
+    def state(self) -> dict[str, np.ndarray]:
+        """What a later training has to know to go on as this one would have."""
+        assert self._last is not None
+        ratio = self.likelihood.ratio
+        history = ratio.history if isinstance(ratio, StochasticRatio) else []
+        found = {"last": self._last, "probes": np.array(history, int).reshape(-1, 2)}
+        return found if self._a is None else found | {"a": self._a}
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Go on from ``state``."""
+        self._last = state["last"].copy()
+        if isinstance(self.likelihood.ratio, StochasticRatio):
+            self.likelihood.ratio.repeat([(int(probes), int(steps)) for probes, steps in state["probes"]])
+        if "a" in state:
+            self._set(state["a"])
 
 
 class Correlator:
@@ -70,6 +103,9 @@ class Correlator:
         self.logdet, self.random_state = logdet, random_state
         self.likelihood = Likelihood(graph, labelled, logdet, random_state=random_state)
 
+    def __repr__(self) -> str:
+        return f"Correlator({self.logdet!r}, {self.random_state})"
+
     def __call__(self, y: np.ndarray, design: np.ndarray | None = None) -> CorrelationFit:
         """Fit alpha, beta and the coefficients of a linear mean to y (|L|,)."""
         return fit_profile(self.likelihood, y, self.graph.edge_types, design)
@@ -78,9 +114,14 @@ class Correlator:
         """A training loss on the residuals at ``labelled``, a part of the labelled nodes."""
         return Objective(self.graph, labelled, self.logdet, self.random_state)
 
-    def paper_objective(self) -> PaperObjective:
+    def paper_objective(self, lbfgs: bool = False) -> PaperObjective:
         """The paper's own updates on all labelled nodes."""
-        return PaperObjective(self.graph, self.labelled, self.logdet, self.random_state)
+        return PaperObjective(self.graph, self.labelled, self.logdet, self.random_state, lbfgs)
+
+    def at(self, y: np.ndarray, a: np.ndarray, beta: float) -> CorrelationFit:
+        """The fit of y (|L|,) with alpha = tanh(a) and beta as a training left them, not at their best."""
+        found = Profile(self.likelihood, y).result(a, self.graph.edge_types)
+        return replace(found, beta=beta, methods=found.methods | {"alpha, beta": "as training left them"})
 
 
 class PaperObjective:
@@ -89,40 +130,51 @@ class PaperObjective:
     A batch is a labelling of its own: every other node, labelled or not, is marginalised out.
     """
 
-    def __init__(self, graph: Graph, labelled: np.ndarray, logdet: str | Strategy, random_state: int):
+    def __init__(
+        self, graph: Graph, labelled: np.ndarray, logdet: str | Strategy, random_state: int, lbfgs: bool = False
+    ):
+        self.likelihood = _training_likelihood(graph, labelled, logdet, random_state)
         self.terms = list(graph.operators.values())
-        self.whole = Objective(graph, labelled, logdet, random_state)
+        self.lbfgs = lbfgs
         self.a, self.b = np.zeros(len(self.terms)), 3.0
 
-    def batch_loss(self, batch: np.ndarray, r: np.ndarray) -> tuple[float, np.ndarray]:
-        """The quadratic form of r at nodes ``batch``, divided by their number, and its gradient."""
+    def batch_slope(self, batch: np.ndarray, r: np.ndarray) -> np.ndarray:
+        """The gradient of the quadratic form of r at nodes ``batch``, divided by their number."""
         G = unit_precision(self.terms, np.tanh(self.a))
         others = np.delete(np.arange(G.shape[0]), batch)
         full = np.zeros(G.shape[0])
         full[batch] = r
-        full[others] = self.whole.likelihood.solver.solve(G.submatrix(others), -(G @ full)[others]).X
-        Gr = np.exp(self.b) * (G @ full)[batch]
-        return float(r @ Gr) / len(r), 2 * Gr / len(r)
+        full[others] = self.likelihood.solver.solve(G.submatrix(others), -(G @ full)[others]).X
+        return 2 * np.exp(self.b) * (G @ full)[batch] / len(r)
 
-    def step(self, r: np.ndarray, rate: float = 0.1) -> None:
-        """One plain gradient step on a and b, from Omega of all labels divided by their number."""
-        alpha, beta = np.tanh(self.a), np.exp(self.b)
-        omega = self.whole.likelihood.omega(r, alpha, beta)
-        self.a = self.a - rate * omega.alpha * (1 - alpha**2) / len(r)
-        self.b = self.b - rate * omega.beta * beta / len(r)
+    def update(self, r: np.ndarray) -> None:
+        """Move alpha and beta, given residuals r at all labels."""
+        self._minimise(r) if self.lbfgs else self._descend(r)
 
-    def minimise(self, r: np.ndarray, bound: float = 7.0) -> None:
-        """The alternative to ``step``: a and b to their optimum inside the bounds, from several starts."""
-        likelihood = self.whole.likelihood
+    def _omega(self, v: np.ndarray, r: np.ndarray) -> tuple[float, np.ndarray]:
+        """Omega divided by the number of labels, and its gradient in (a, b)."""
+        alpha, beta = np.tanh(v[:-1]), np.exp(v[-1])
+        found = self.likelihood.omega(r, alpha, beta)
+        return found.value / len(r), np.append(found.alpha * (1 - alpha**2), found.beta * beta) / len(r)
 
-        def omega(v: np.ndarray) -> tuple[float, np.ndarray]:
-            alpha, beta = np.tanh(v[:-1]), np.exp(v[-1])
-            found = likelihood.omega(r, alpha, beta)
-            return found.value / len(r), np.append(found.alpha * (1 - alpha**2), found.beta * beta) / len(r)
+    def _descend(self, r: np.ndarray, rate: float = 0.1) -> None:
+        """One plain gradient step."""
+        v = np.append(self.a, self.b)
+        v -= rate * self._omega(v, r)[1]
+        self.a, self.b = v[:-1], float(v[-1])
 
+    def _minimise(self, r: np.ndarray, bound: float = 7.0) -> None:
+        """The optimum inside the bounds, from several starts."""
         starts = [np.append(self.a, self.b), *(np.append(np.full(len(self.a), a), 1.0) for a in (-2, -1, 0, 1, 2))]
         limits = [(-bound, bound)] * len(starts[0])
-        best = min(
-            (minimize(omega, s, jac=True, method="L-BFGS-B", bounds=limits) for s in starts), key=lambda m: m.fun
-        )
+        runs = [minimize(self._omega, s, (r,), jac=True, method="L-BFGS-B", bounds=limits) for s in starts]
+        best = min(runs, key=lambda run: run.fun)
         self.a, self.b = best.x[:-1], float(best.x[-1])
+
+    def state(self) -> dict[str, np.ndarray]:
+        """What a later training has to know to go on as this one would have."""
+        return {"v": np.append(self.a, self.b)}
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Go on from ``state``."""
+        self.a, self.b = state["v"][:-1], float(state["v"][-1])

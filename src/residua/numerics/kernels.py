@@ -132,6 +132,20 @@ def combine_columns_small(indptr, indices, weights, scale, V, p, Z, q, out):
 
 
 @njit(cache=True, fastmath=FAST)
+def product_at(rows, indptr, indices, weights, scale, v):
+    """``(S v)`` at some rows only."""
+    out = np.empty(len(rows), v.dtype)
+    for k in range(len(rows)):
+        i = rows[k]
+        total = scale[i] * 0
+        for e in range(indptr[i], indptr[i + 1]):
+            j = indices[e]
+            total += scale[j] * v[j] * (weights[e] if weights is not None else 1)
+        out[k] = scale[i] * total
+    return out
+
+
+@njit(cache=True, fastmath=FAST)
 def _add_rows(first, last, W, V, c, squares):
     for i in range(first, last):
         for j in range(W.shape[1]):

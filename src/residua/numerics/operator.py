@@ -99,6 +99,10 @@ class Sparse(Operator):
         partial = kernels.combine_column(self.blocks, *matrix, v, self.scale * v, p[0], z, q0, out[:, 0])
         return out, partial.sum(axis=0)
 
+    def product_at(self, rows: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """``(S v)`` at the given rows, for v (n,)."""
+        return kernels.product_at(rows, self.indptr, self.indices, self.weights, self.scale, v)
+
     def submatrix(self, rows: np.ndarray) -> Sparse:
         """The principal submatrix on ``rows`` (increasing positions)."""
         position = np.full(self.shape[0], -1, np.int32)

@@ -102,8 +102,13 @@ class StochasticRatio(Ratio):
     exact = False
     strategy: Lanczos
     probes: int
-
     steps: int
+    history: list[tuple[int, int]]  # probes and steps after each change
+
+    def repeat(self, history: list[tuple[int, int]]) -> None:
+        """Grow as another one did, in the same order: the same numbers to the last bit."""
+        for probes, steps in history[len(self.history) :]:
+            self.add_probes(probes) if steps == self.steps else self.deepen(steps)
 
     @abstractmethod
     def add_probes(self, total: int) -> None:
@@ -123,6 +128,7 @@ class _Cached(StochasticRatio):
 
     def __init__(self, strategy: Lanczos, terms: list[Sparse], subset: np.ndarray, probes: int):
         self.strategy, self.subset, self.probes, self.steps = strategy, subset, 0, strategy.steps
+        self.history = []
         self.sides = [Side(terms[0], strategy)]
         if len(subset):
             self.sides.append(Side(terms[0].submatrix(subset), strategy))
@@ -134,6 +140,7 @@ class _Cached(StochasticRatio):
         if len(self.subset):
             self.sides[1].probe(np.ascontiguousarray(Z[self.subset]), self.steps)
         self.probes = total
+        self.history.append((total, self.steps))
         self.method = _method(self)
 
     def deepen(self, steps):
@@ -167,6 +174,7 @@ class _Moving(StochasticRatio):
 
     def __init__(self, strategy: Lanczos, terms: list[Sparse], subset: np.ndarray, probes: int):
         self.strategy, self.subset, self.steps = strategy, subset, strategy.steps
+        self.history = []
         self.sides = [terms]
         if len(subset):
             self.sides.append([S.submatrix(subset) for S in terms])
@@ -175,6 +183,7 @@ class _Moving(StochasticRatio):
     def add_probes(self, total):
         self.Z = self.strategy.signs(self.sides[0][0].shape[0], 0, total)
         self.probes = total
+        self.history.append((total, self.steps))
         self.method = _method(self) + ", run anew for each alpha"
 
     def deepen(self, steps):

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import errno
 import os
-import secrets
-import shutil
 import stat
 from collections.abc import Mapping
-from contextlib import suppress
-from pathlib import Path
+from typing import BinaryIO
 from zipfile import ZIP_STORED, ZipFile, ZipInfo
+
+from residua.atomic import write_atomically
 
 TABLE, ARRAYS, ESTIMATORS = "model.json", "arrays.safetensors", "base.skops"  # the members
 
@@ -30,47 +28,16 @@ def one_line(what: object, length: int = 200) -> str:
 
 
 def write_whole(path: str | os.PathLike[str], members: Mapping[str, bytes]) -> None:
-    """Write the members to a new file beside ``path``, then move it there."""
-    target = Path(os.path.realpath(path))
-    if target.exists() and not target.is_file():
-        raise ValueError(f"{path} is not a regular file; give a file name such as model.residua.")
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"{path} cannot be written: folder {target.parent} does not exist; create it first.")
-    temporary = target.with_name(f".residua-{secrets.token_hex(8)}.tmp")
-    try:
-        _write_members(temporary, members)
-        if target.exists():
-            shutil.copymode(target, temporary)
-        os.replace(temporary, target)
-        _sync_folder(target.parent)
-    except OSError as error:
-        raise OSError(error.errno, f"saving the model failed: {error.strerror}", str(path)) from error
-    finally:
-        with suppress(OSError):  # it has been moved, or never came to be
-            temporary.unlink()
+    """Write the members to ``path``, whole or not at all."""
 
-
-def _write_members(path: Path, members: Mapping[str, bytes]) -> None:
-    with open(path, "xb") as file:
+    def write(file: BinaryIO) -> None:
         with ZipFile(file, "w", ZIP_STORED) as archive:
             for name, data in members.items():
                 info = ZipInfo(name)  # without the time of day: the same model gives the same bytes
                 info.external_attr = (stat.S_IFREG | 0o644) << 16
                 archive.writestr(info, data)
-        file.flush()
-        os.fsync(file.fileno())
 
-
-def _sync_folder(folder: Path) -> None:
-    """Make the new name last through a power cut."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # a file system that cannot sync folders
-            raise
-    finally:
-        os.close(handle)
+    write_atomically(path, write)
 
 
 def read_members(path: str | os.PathLike[str]) -> dict[str, bytes]:

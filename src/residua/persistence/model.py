@@ -205,7 +205,7 @@ def _read_table(members: Mapping[str, bytes]) -> Table:
 def _pack_parameters(model: GraphRegressor, estimators: dict[str, Any]) -> Table:
     """Constructor parameters; a scikit-learn base goes to ``estimators``, of a torch module only the name is kept."""
     packed: Table = {}
-    values = model.get_params(deep=False)
+    values = model.get_params(deep=False) | {"checkpoint": None}  # a file of the machine that did the training
     _check_parameters(values)
     for name, value in values.items():
         if isinstance(value, Strategy):

@@ -28,8 +28,11 @@ class Correlate(Protocol):
     def objective(self, labelled: np.ndarray) -> Any:
         """A training loss on the residuals at ``labelled``, a part of the labelled nodes."""
 
-    def paper_objective(self) -> Any:
+    def paper_objective(self, lbfgs: bool = False) -> Any:
         """The paper's own updates on all labelled nodes."""
+
+    def at(self, y: np.ndarray, a: np.ndarray, beta: float) -> Any:
+        """The correlation of y (|L|,) with alpha = tanh(a) and beta as a training left them."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,7 @@ class Task:
     labelled: np.ndarray  # (n,) bool
     folds: int
     random_state: int
+    checkpoint: Any = None  # a file, or None
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,10 @@ class Base(ABC):
     @abstractmethod
     def predict(self, graph: Graph, X: np.ndarray) -> np.ndarray:
         """(n,) predictions for every node."""
+
+    def fine_tuned(self, task: Task, steps: int, learning_rate: float) -> Base:
+        """A copy whose training has gone on with the labels of ``task``."""
+        raise ValueError(f'base "{self.name}" cannot be fine-tuned, only networks can; fit it anew on the labels.')
 
     def design(self, X: np.ndarray) -> np.ndarray | None:
         """Columns of a mean linear in its coefficients; None for a base that is not."""

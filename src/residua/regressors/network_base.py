@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import warnings
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from sklearn.base import BaseEstimator
 
 from residua.graph import Graph
 from residua.regressors.base import Base, Correlate, Outcome, Task
+from residua.regressors.checkpoint import Checkpoint, Part
 from residua.regressors.neighbours import neighbour_features
 from residua.regressors.networks import KINDS, make_network
 from residua.regressors.progress import Advance, progress
@@ -30,7 +33,9 @@ class Network(BaseEstimator):
     hops : how far the features of "hops" are averaged
     epochs, learning_rate, weight_decay, patience : of the full-batch training
     validation : share of the labels held out to stop it
+    batch_size : rows in a batch of "mlp" and "hops", used where there are at least four batches of labels
     steps : of training="paper"
+    lbfgs : training="paper" brings alpha and beta to their optimum every 100 steps, in place of a step every 10
     """
 
     def __init__(
@@ -43,7 +48,9 @@ class Network(BaseEstimator):
         weight_decay: float = 1e-3,
         patience: int = 100,
         validation: float = 0.15,
+        batch_size: int = 8192,
         steps: int = 1500,
+        lbfgs: bool = False,
     ):
         self.kind = kind
         self.widths = widths
@@ -53,14 +60,16 @@ class Network(BaseEstimator):
         self.weight_decay = weight_decay
         self.patience = patience
         self.validation = validation
+        self.batch_size = batch_size
         self.steps = steps
+        self.lbfgs = lbfgs
 
     def check(self) -> None:
         """Refuse what cannot be trained."""
         if not isinstance(self.kind, torch.nn.Module) and self.kind not in KINDS:
             known = ", ".join(f'"{kind}"' for kind in KINDS)
             raise ValueError(f"kind={self.kind!r} is unknown; use {known} or a torch module.")
-        for name, least in (("hops", 0), ("epochs", 1), ("patience", 0), ("steps", 1)):
+        for name, least in (("hops", 0), ("epochs", 1), ("patience", 0), ("batch_size", 1), ("steps", 1)):
             check_count(getattr(self, name), name, least)
         for width in () if self.widths is None else self.widths:
             check_count(width, "widths", 1)
@@ -69,6 +78,16 @@ class Network(BaseEstimator):
                 f"learning_rate={self.learning_rate}, weight_decay={self.weight_decay}, validation={self.validation}: "
                 "the first must be positive, the second not negative, the third a share from 0 to below 1."
             )
+
+
+@dataclass(frozen=True)
+class Member:
+    """One trained network."""
+
+    net: torch.nn.Module
+    held: np.ndarray  # positions of labels that it was not trained on
+    done: bool  # trained to the end
+    correlation: np.ndarray = field(default_factory=lambda: np.empty(0))  # (a, b) of training="paper"
 
 
 class NetworkBase(Base):
@@ -90,54 +109,124 @@ class NetworkBase(Base):
         self.y_centre, self.y_spread = (float(v[0]) for v in _standard(task.y[task.labelled][:, None]))
         data = self._inputs(task.graph, task.X, (task.y - self.y_centre) / self.y_spread)
         labels = np.flatnonzero(task.labelled)
-        self.members, total, count = [], np.zeros(len(task.y)), np.zeros(len(task.y))
+        kept = Checkpoint(task.checkpoint, self._mark(task, correlate) if task.checkpoint is not None else "")
+        self.members, members = [], []
         # Dropout and the like draw from torch's global generator, which is given back as it was.
         with progress(f"training {self.name}") as advance, torch.random.fork_rng(devices=[]):
             for k in range(self.ensemble):
-                net, held, done = self._member(k, data, labels, task, correlate, advance)
-                self.members.append(net.eval())
-                total[held] += _evaluated(net, data)[held]
-                count[held] += 1
-                if not done:
-                    kept = "the best network so far is" if k == 0 else f"the best {k + 1} networks so far are"
-                    warnings.warn(f"training was interrupted; {kept} kept.", UserWarning, stacklevel=3)
+                member = self._member(k, data, labels, task, correlate, kept.part(str(k)), advance)
+                members.append(member)
+                self.members.append(member.net.eval())
+                if not member.done:
+                    kind = "the best network so far is" if k == 0 else f"the best {k + 1} networks so far are"
+                    warnings.warn(f"training was interrupted; {kind} kept.", UserWarning, stacklevel=3)
                     break
+        return self._outcome(members, data, labels, task, correlate)
+
+    def _outcome(
+        self, members: list[Member], data: Inputs, labels: np.ndarray, task: Task, correlate: Correlate | None
+    ) -> Outcome:
+        total, count = np.zeros(len(task.y)), np.zeros(len(task.y))
+        for member in members:
+            total[member.held] += _evaluated(member.net, data)[member.held]
+            count[member.held] += 1
         residual = (task.y - self.predict(task.graph, task.X))[labels]
         with np.errstate(invalid="ignore"):
             held_out = (task.y - self.y_centre - self.y_spread * total / count)[labels]
         joint = correlate is not None and self.training != "post-hoc"
-        return Outcome(residual, np.full(len(labels), np.nan) if joint else held_out, held_out=held_out)
+        found = None
+        if correlate is not None and self.training == "paper":
+            a = np.mean([member.correlation[:-1] for member in members], axis=0)
+            b = np.mean([member.correlation[-1] for member in members])
+            found = correlate.at(residual, a, float(np.exp(b)) / self.y_spread**2)
+        return Outcome(residual, np.full(len(labels), np.nan) if joint else held_out, found, held_out)
 
     def _member(
-        self, k: int, data: Inputs, labels: np.ndarray, task: Task, correlate: Correlate | None, advance: Advance
-    ) -> tuple[torch.nn.Module, np.ndarray, bool]:
-        """Start number k with its own weights; its own held-out labels; whether it was trained to the end."""
+        self,
+        k: int,
+        data: Inputs,
+        labels: np.ndarray,
+        task: Task,
+        correlate: Correlate | None,
+        kept: Part,
+        advance: Advance,
+    ) -> Member:
+        """Start number k, with its own weights and its own held-out labels."""
         rng = np.random.default_rng([task.random_state, k])
         seed = int(rng.integers(2**31))
-        torch.default_generator.manual_seed(seed)
-        net = self._blank(data.x.shape[1], seed).train()
+        net = self._blank(data.x.shape[1], seed, k).train()
 
         def report(step: int, steps: int, error: float) -> None:
             advance((k + (step + 1) / steps) / self.ensemble, f"error {error:.3g}")
 
         s = self.settings
         if self.training == "paper":
-            paper = correlate.paper_objective() if correlate else None
-            return net, labels[:0], train_paper(net, data, labels, paper, s.steps, rng, lbfgs=False, report=report)
+            paper = correlate.paper_objective(s.lbfgs) if correlate else None
+            every = 100 if s.lbfgs else 10
+            done = train_paper(net, data, labels, paper, s.steps, seed, report, kept, every=every)
+            return Member(net, labels[:0], done, np.append(paper.a, paper.b) if paper else np.empty(0))
         size = min(round(s.validation * len(labels)), len(labels) - MIN_LABELS)
         held = np.sort(rng.choice(labels, size, replace=False))
         fit = np.setdiff1d(labels, held)
-        criterion: Criterion = SquaredError(len(task.y))
+        criterion: Criterion = SquaredError(len(task.y), len(fit))
         if correlate is not None and self.training == "joint":
             criterion = correlate.objective(np.isin(np.arange(len(task.y)), fit))
-        plan = Schedule(s.epochs, s.learning_rate, s.weight_decay, s.patience)
-        return net, held, train(net, data, fit, held, criterion, plan, report)
+        done = train(net, data, fit, held, criterion, self._schedule(len(fit), seed), report, kept)
+        return Member(net, held, done)
 
-    def _blank(self, inputs: int, seed: int = 0) -> torch.nn.Module:
-        """A network to be trained; of a module of one's own, a copy."""
+    def _schedule(self, labels: int, seed: int) -> Schedule:
+        """Batches where the labels are many and a node's output needs its own row alone."""
+        s = self.settings
+        batches = -(-labels // s.batch_size)
+        if s.kind not in ("mlp", "hops") or batches < 4:
+            return Schedule(s.epochs, s.learning_rate, s.weight_decay, s.patience, seed)
+        epochs, patience = max(s.epochs // batches, 20), max(s.patience // batches, 5)
+        return Schedule(min(epochs, s.epochs), s.learning_rate, s.weight_decay, patience, seed, s.batch_size)
+
+    def fine_tuned(self, task: Task, steps: int, learning_rate: float) -> NetworkBase:
+        """A copy trained on by squared error in batches of 5 % of the labels of ``task``, as the paper does."""
+        tuned = copy.copy(self)
+        tuned.members = copy.deepcopy(self.members)
+        data = self._inputs(task.graph, task.X, (task.y - self.y_centre) / self.y_spread)
+        labels = np.flatnonzero(task.labelled)
+        with progress(f"fine-tuning {self.name}") as advance, torch.random.fork_rng(devices=[]):
+            for k, net in enumerate(tuned.members):
+                seed = int(np.random.default_rng([task.random_state, k]).integers(2**31))
+
+                def report(step: int, steps: int, error: float, k: int = k) -> None:
+                    advance((k + (step + 1) / steps) / len(tuned.members), f"error {error:.3g}")
+
+                kept = Checkpoint(None, "").part("")
+                done = train_paper(net.train(), data, labels, None, steps, seed, report, kept, learning_rate)
+                net.eval()
+                if not done:
+                    warnings.warn("fine-tuning was interrupted; what it had reached is kept.", stacklevel=3)
+                    break
+        return tuned
+
+    def _mark(self, task: Task, correlate: Correlate | None) -> str:
+        """What is being trained, as a short text."""
+        mark = hashlib.sha256()
+        settings = {k: v for k, v in self.settings.get_params().items() if k != "kind"}
+        told = (self.name, settings, self.training, self.ensemble, task.random_state, repr(correlate))
+        mark.update(repr(told).encode())
+        arrays = [task.X, task.y, *(task.graph.arrays().values())]
         if isinstance(self.settings.kind, torch.nn.Module):
-            return copy.deepcopy(self.settings.kind)
-        return make_network(self.settings.kind, inputs, self.settings.widths, seed)
+            arrays += [value.numpy() for value in self.settings.kind.state_dict().values()]
+        for array in arrays:
+            mark.update(np.ascontiguousarray(array).tobytes())
+        return mark.hexdigest()
+
+    def _blank(self, inputs: int, seed: int = 0, k: int = 0) -> torch.nn.Module:
+        """A network to be trained; of a module of one's own a copy, for starts after the first with new weights."""
+        if not isinstance(self.settings.kind, torch.nn.Module):
+            return make_network(self.settings.kind, inputs, self.settings.widths, seed)
+        net = copy.deepcopy(self.settings.kind)
+        if k:
+            torch.default_generator.manual_seed(seed)
+            for part in net.modules():
+                getattr(part, "reset_parameters", lambda: None)()
+        return net
 
     def predict(self, graph: Graph, X: np.ndarray) -> np.ndarray:
         data = self._inputs(graph, X, np.empty(0))

@@ -53,11 +53,15 @@ def _convolution(kind: str, inputs: int, outputs: int) -> nn.Module:
         with warnings.catch_warnings():  # its own import warns of torch.jit
             warnings.simplefilter("ignore", DeprecationWarning)
             from torch_geometric.nn import GCNConv, SAGEConv
+
+            from residua.regressors.aggregation import MeanSAGE
     except ImportError as error:
         raise ImportError(f'base="{kind}" needs PyTorch Geometric ({error}); install residua[gnn].') from None
     if kind == "gcn":
         return GCNConv(inputs, outputs)
-    return SAGEConv(inputs, outputs, aggr="mean" if kind == "sage" else "max", project=kind == "sage-pool")
+    if kind == "sage":
+        return MeanSAGE(inputs, outputs)
+    return SAGEConv(inputs, outputs, aggr="max", project=kind == "sage-pool")
 
 
 def make_network(kind: str, inputs: int, widths: Sequence[int] | None, seed: int) -> nn.Module:

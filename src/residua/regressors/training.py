@@ -1,14 +1,15 @@
-"""Training of network bases: full batch by squared error or through the likelihood, or the paper's mini-batches.
+"""Training of network bases: by squared error or through the likelihood, or the paper's mini-batches.
 
 A criterion gives the loss and its gradient with respect to the residuals at the training labels, so the network sees
 one ordinary backward pass; what those residuals say of the validation labels comes free with it. Ctrl-C ends a
-training and keeps what it has reached.
+training and keeps what it has reached. Whatever is random in a step depends on the seed and the step's number alone,
+so a training goes on from a checkpoint as if it had never stopped.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -16,29 +17,44 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from residua.regressors.checkpoint import Part, State
+
 
 class Criterion(Protocol):
     """A loss of residuals."""
 
     def loss(self, r: np.ndarray) -> tuple[float, np.ndarray]: ...
+    def slope(self, at: np.ndarray, r: np.ndarray) -> np.ndarray: ...
     def correction(self) -> np.ndarray: ...
     def refit(self, r: np.ndarray) -> None: ...
+    def state(self) -> State: ...
+    def restore(self, state: Mapping[str, np.ndarray]) -> None: ...
 
 
 class SquaredError:
-    """Mean squared residual: no correlation, no correction."""
+    """Mean squared residual of ``labels`` nodes among n: no correlation, no correction."""
 
-    def __init__(self, n: int):
-        self.n = n
+    def __init__(self, n: int, labels: int):
+        self.n, self.labels = n, labels
 
     def loss(self, r: np.ndarray) -> tuple[float, np.ndarray]:
-        return float(np.mean(r**2)), 2 * r / len(r)
+        return float(np.mean(r**2)), 2 * r / self.labels
+
+    def slope(self, at: np.ndarray, r: np.ndarray) -> np.ndarray:
+        """The gradient at some of the labels."""
+        return 2 * r / self.labels
 
     def correction(self) -> np.ndarray:
         return np.zeros(self.n)
 
     def refit(self, r: np.ndarray) -> None:
         """Nothing to fit."""
+
+    def state(self) -> State:
+        return {}
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Nothing to restore."""
 
 
 @dataclass(frozen=True)
@@ -52,16 +68,66 @@ class Inputs:
 
 @dataclass(frozen=True)
 class Schedule:
-    """How long and how fast."""
+    """How long and how fast; ``batch`` rows at a time for a network that looks at one row at a time, None for all."""
 
     epochs: int
     learning_rate: float
     weight_decay: float
     patience: int
+    seed: int
+    batch: int | None = None
     refit_every: int = 10
 
 
 Report = Callable[[int, int, float], None]  # step, steps, error
+
+
+class Run:
+    """What a training has reached: enough to go on from, in another process too."""
+
+    def __init__(self, net: nn.Module, optimiser: torch.optim.Optimizer, criterion: Any):
+        self.net, self.optimiser, self.criterion = net, optimiser, criterion
+        self.step, self.since, self.lowest = 0, 0, np.inf
+        self.best = copy.deepcopy(net.state_dict())
+
+    def judge(self, error: float) -> None:
+        """Keep the network if it is the best so far."""
+        self.since = 0 if error < self.lowest else self.since + 1
+        if error < self.lowest:
+            self.best, self.lowest = copy.deepcopy(self.net.state_dict()), error
+
+    def state(self) -> State:
+        adam = self.optimiser.state_dict()["state"]
+        criterion = self.criterion.state() if self.criterion else {}
+        return {
+            "run": np.array([self.step, self.since, self.lowest]),
+            **{f"net.{name}": value.numpy() for name, value in self.net.state_dict().items()},
+            **{f"best.{name}": value.numpy() for name, value in self.best.items()},
+            **{f"adam.{i}.{name}": value.numpy() for i, entry in adam.items() for name, value in entry.items()},
+            **{f"criterion.{name}": value for name, value in criterion.items()},
+        }
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        if not state:
+            return
+        self.step, self.since, self.lowest = int(state["run"][0]), int(state["run"][1]), float(state["run"][2])
+        self.net.load_state_dict(_tensors(state, "net."))
+        self.best = _tensors(state, "best.")
+        adam: dict[int, dict[str, Tensor]] = {}
+        for name, value in _tensors(state, "adam.").items():
+            number, _, what = name.partition(".")
+            adam.setdefault(int(number), {})[what] = value
+        self.optimiser.load_state_dict(self.optimiser.state_dict() | {"state": adam})
+        if self.criterion:
+            self.criterion.restore(_under(state, "criterion."))
+
+
+def _under(state: Mapping[str, np.ndarray], prefix: str) -> State:
+    return {name.removeprefix(prefix): a for name, a in state.items() if name.startswith(prefix)}
+
+
+def _tensors(state: Mapping[str, np.ndarray], prefix: str) -> dict[str, Tensor]:
+    return {name: torch.tensor(a) for name, a in _under(state, prefix).items()}
 
 
 def train(
@@ -72,37 +138,60 @@ def train(
     criterion: Criterion,
     plan: Schedule,
     report: Report,
+    kept: Part,
 ) -> bool:
     """Train on the nodes ``fit`` and stop on the nodes ``held`` (positions); False after Ctrl-C.
 
     The network is left in the best state seen.
     """
     optimiser = torch.optim.Adam(net.parameters(), lr=plan.learning_rate, weight_decay=plan.weight_decay)
-    best, lowest, since = copy.deepcopy(net.state_dict()), np.inf, 0
+    run = Run(net, optimiser, criterion)
+    run.restore(kept.state())
     done = False
     try:
-        for epoch in range(plan.epochs):
-            out = outputs(net, data)
+        while run.step < plan.epochs:
+            torch.default_generator.manual_seed(plan.seed + run.step)  # of dropout
+            with torch.set_grad_enabled(plan.batch is None):
+                out = outputs(net, data)
             prediction = out.detach().double().numpy()
             r = data.y[fit] - prediction[fit]
             value, slope = criterion.loss(r)
             error = _held_out_error(data.y, prediction + criterion.correction(), held, value)
-            report(epoch, plan.epochs, error)
-            since = 0 if error < lowest else since + 1
-            if error < lowest:
-                best, lowest = copy.deepcopy(net.state_dict()), error
-            if since > plan.patience:
+            report(run.step, plan.epochs, error)
+            run.judge(error)
+            if run.since > plan.patience:
                 break
-            optimiser.zero_grad()
-            _backward(out, fit, -slope)
-            optimiser.step()
-            if (epoch + 1) % plan.refit_every == 0:
+            if plan.batch is None:
+                _step(optimiser, out, fit, -slope)
+            else:
+                for part in _batches(len(fit), plan.batch, plan.seed + run.step):
+                    _batch_step(optimiser, net, data, fit, part, criterion)
+            run.step += 1
+            if run.step % plan.refit_every == 0 or plan.batch is not None:
                 criterion.refit(r)
+            kept.offer(run.state)
+        kept.offer(run.state, now=True)
         done = True
     except KeyboardInterrupt:
         pass
-    net.load_state_dict(best)
+    net.load_state_dict(run.best)
     return done
+
+
+def _batch_step(
+    optimiser: torch.optim.Optimizer, net: nn.Module, data: Inputs, fit: np.ndarray, part: np.ndarray, criterion: Any
+) -> None:
+    """A step on some of the labels: their residuals are new, those of the others as old as an epoch at most."""
+    rows = fit[part]
+    out = outputs(net, Inputs(data.x[torch.as_tensor(rows)], data.edge_index, data.y))
+    r = data.y[rows] - out.detach().double().numpy()
+    slope = criterion.slope(part, r) * (len(fit) / len(part))
+    _step(optimiser, out, np.arange(len(rows)), -slope)
+
+
+def _batches(count: int, size: int, seed: int) -> Iterator[np.ndarray]:
+    order = np.random.default_rng(seed).permutation(count)
+    yield from np.array_split(order, -(-count // size))
 
 
 def train_paper(
@@ -111,29 +200,31 @@ def train_paper(
     fit: np.ndarray,
     criterion: Any,
     steps: int,
-    rng: np.random.Generator,
-    lbfgs: bool,
+    seed: int,
     report: Report,
+    kept: Part,
+    rate: float = 1e-3,
+    every: int = 10,
 ) -> bool:
-    """Algorithm 2 of the paper: batches of 5 % of the labels, Adam 1e-3; alpha, beta every 10 steps (100: L-BFGS)."""
-    optimiser = torch.optim.Adam(net.parameters(), lr=1e-3)
+    """Algorithm 2 of the paper: batches of 5 % of the labels; alpha, beta once ``every`` so many steps."""
+    optimiser = torch.optim.Adam(net.parameters(), lr=rate)
     size = max(1, round(0.05 * len(fit)))
-    every = 100 if lbfgs else 10
+    run = Run(net, optimiser, criterion)
+    run.restore(kept.state())
     try:
-        for step in range(steps):
-            batch = np.sort(rng.choice(fit, size, replace=False))
+        while run.step < steps:
+            batch = np.sort(np.random.default_rng([seed, run.step]).choice(fit, size, replace=False))
+            torch.default_generator.manual_seed(seed + run.step)
             out = outputs(net, data)
             rest = data.y - out.detach().double().numpy()
-            if criterion is None:
-                slope = 2 * rest[batch] / size
-            else:
-                _, slope = criterion.batch_loss(batch, rest[batch])
-            report(step, steps, float(np.mean(rest[batch] ** 2)))
-            optimiser.zero_grad()
-            _backward(out, batch, -slope)
-            optimiser.step()
-            if criterion is not None and (step + 1) % every == 0:
-                criterion.minimise(rest[fit]) if lbfgs else criterion.step(rest[fit])
+            slope = 2 * rest[batch] / size if criterion is None else criterion.batch_slope(batch, rest[batch])
+            report(run.step, steps, float(np.mean(rest[batch] ** 2)))
+            _step(optimiser, out, batch, -slope)
+            run.step += 1
+            if criterion is not None and run.step % every == 0:
+                criterion.update(rest[fit])
+            kept.offer(run.state)
+        kept.offer(run.state, now=True)
     except KeyboardInterrupt:
         return False
     return True
@@ -155,8 +246,10 @@ def _held_out_error(y: np.ndarray, prediction: np.ndarray, held: np.ndarray, val
     return float(np.mean((y[held] - prediction[held]) ** 2)) if len(held) else value
 
 
-def _backward(out: Tensor, rows: np.ndarray, slope: np.ndarray) -> None:
-    """Send ``slope``, the gradient of the loss at ``rows`` of the output, through the network."""
+def _step(optimiser: torch.optim.Optimizer, out: Tensor, rows: np.ndarray, slope: np.ndarray) -> None:
+    """Send ``slope``, the gradient of the loss at ``rows`` of the output, through the network, and step."""
     gradient = torch.zeros_like(out)
     gradient[torch.as_tensor(rows)] = torch.as_tensor(slope, dtype=out.dtype)
+    optimiser.zero_grad()
     out.backward(gradient)
+    optimiser.step()

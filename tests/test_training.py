@@ -1,0 +1,309 @@
+"""How networks are trained: aggregation, batches, checkpoints, the paper's updates, fine-tuning."""
+
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import residua
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("torch_geometric")
+
+from torch_geometric.nn import SAGEConv  # noqa: E402
+
+from graphs import CASES, small_world  # noqa: E402
+from residua import Graph, GraphRegressor, Lanczos, Network  # noqa: E402
+from residua.gaussian.objective import Correlator, Objective, PaperObjective  # noqa: E402
+from residua.regressors import checkpoint  # noqa: E402
+from residua.regressors.aggregation import MeanSAGE  # noqa: E402
+from residua.regressors.base import Task, make_base  # noqa: E402
+
+
+def problem(n=300, seed=0, types=1):
+    case = small_world(n, 6, seed=seed, types=types)
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 3))
+    truth = np.tanh(X[:, 0]) + X[:, 1] * X[:, 2] + 0.3 * rng.standard_normal(n)
+    return case.graph, X, np.where(case.labelled, truth, np.nan), truth
+
+
+# Aggregation
+
+
+EDGES = {
+    "both directions": ([0, 1, 1, 2, 3, 3], [1, 0, 2, 1, 3, 0]),
+    "one direction": ([0, 1, 2, 2], [1, 2, 0, 3]),
+    "twice the same": ([0, 0, 1], [1, 1, 0]),
+    "none": ([], []),
+}
+
+
+@pytest.mark.parametrize("name", EDGES)
+@pytest.mark.parametrize(("inputs", "outputs"), [(3, 2), (2, 3), (16, 8)])
+@pytest.mark.parametrize("learns", [True, False])
+def test_the_sparse_mean_is_that_of_pyg_in_value_and_gradient(name, inputs, outputs, learns):
+    torch.manual_seed(0)
+    theirs, ours = SAGEConv(inputs, outputs).double(), MeanSAGE(inputs, outputs).double()
+    ours.load_state_dict(theirs.state_dict())
+    edge_index = torch.tensor(np.array(EDGES[name], int).reshape(2, -1))
+    x = torch.randn(5, inputs, dtype=torch.float64)
+    found = []
+    for layer in (theirs, ours):
+        here = x.clone().requires_grad_(learns)
+        out = layer(here, edge_index)
+        (out**3).sum().backward()
+        found.append([out.detach(), here.grad, *(p.grad for p in layer.parameters())])
+    for a, b in zip(*found, strict=True):
+        assert (a is None and b is None) or torch.allclose(a, b, rtol=1e-6, atol=1e-7)  # degrees are float32
+
+
+def test_the_sparse_mean_passes_gradcheck():
+    layer = MeanSAGE(4, 2).double()
+    edge_index = torch.tensor(EDGES["one direction"])
+    x = torch.randn(4, 4, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda v: layer(v, edge_index), (x,))
+
+
+# The criterion in batches
+
+
+@pytest.mark.parametrize("name", ["two types", "weighted", "isolate"])
+def test_the_slope_of_a_batch_is_that_of_all_labels(name):
+    case = CASES[name]
+    objective = Objective(case.graph, case.labelled)
+    rng = np.random.default_rng(0)
+    r = rng.standard_normal(int(case.labelled.sum()))
+    objective._set(np.full(len(case.graph.edge_types), 0.3))
+    _, slope = objective.loss(r)
+    at = np.array([0, len(r) - 1])
+    np.testing.assert_allclose(objective.slope(at, r[at]), slope[at], rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("correlation", ["learned", None])
+def test_batches_learn_as_the_whole_does(correlation):
+    graph, X, y, truth = problem(2000)
+    scores = [
+        GraphRegressor(Network("hops", epochs=150, batch_size=size), correlation).fit(X, y, graph=graph).score(X, truth)
+        for size in (10**6, 100)
+    ]
+    assert min(scores) > 0.6
+    assert scores[1] > scores[0] - 0.05
+
+
+# The paper's updates
+
+
+def test_paper_training_keeps_the_alpha_and_beta_that_it_reached():
+    graph, X, y, _ = problem()
+    few, more = (
+        GraphRegressor(Network("mlp", steps=steps), training="paper").fit(X, y, graph=graph) for steps in (10, 40)
+    )
+    best = GraphRegressor("mlp").fit(X, y, graph=graph)
+    start = np.exp(3) / few.base_.y_spread**2
+    assert few.alpha_["edge"] != best.alpha_["edge"]
+    assert abs(few.beta_ - start) < abs(more.beta_ - start)
+    assert "as training left them" in few.correlation_.summary()
+
+
+def test_a_step_of_the_paper_goes_down_the_likelihood_and_lbfgs_to_its_bottom():
+    case = small_world(200, 6)
+    rng = np.random.default_rng(1)
+    r = rng.standard_normal(int(case.labelled.sum()))
+    paper = PaperObjective(case.graph, case.labelled, "auto", 0)
+    bottom = PaperObjective(case.graph, case.labelled, "auto", 0, lbfgs=True)
+    values = []
+    for _ in range(4):
+        values.append(paper._omega(np.append(paper.a, paper.b), r)[0])
+        paper.update(r)
+    bottom.update(r)
+    lowest, slope = bottom._omega(np.append(bottom.a, bottom.b), r)
+    assert values == sorted(values, reverse=True)
+    assert lowest < values[-1]
+    np.testing.assert_allclose(slope, 0, atol=1e-3)
+
+
+def test_the_twitch_setting_ends_at_the_optimum():
+    graph, X, y, _ = problem()
+    model = GraphRegressor(Network("mlp", steps=100, lbfgs=True), training="paper").fit(X, y, graph=graph)
+    a, v = np.arctanh(model.alpha_["edge"]), model.correlation_.profile
+    here = v.omega(np.array([a]))
+    assert here <= min(v.omega(np.array([a + d])) for d in (-0.3, 0.3)) + 0.05
+
+
+# Checkpoints
+
+
+def settings(kind, training, lanczos=False):
+    network = Network(kind, epochs=30, steps=30, batch_size=40 if kind == "hops" else 10**6)
+    return {"base": network, "training": training, "ensemble": 2, "logdet": Lanczos() if lanczos else "auto"}
+
+
+def dropout():
+    torch.manual_seed(3)
+    return Drop()
+
+
+class Drop(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4), torch.nn.Dropout(0.3))
+        self.out = torch.nn.Linear(4, 1)
+
+    def forward(self, x, edge_index):
+        return self.out(self.inner(x))
+
+
+class Killed(BaseException):
+    """Stands for the end of the process."""
+
+
+@pytest.mark.parametrize(
+    ("kind", "training", "lanczos"),
+    [("sage", "joint", True), ("hops", "joint", False), (None, "joint", False), ("mlp", "paper", True)],
+)
+@pytest.mark.parametrize("at", [7, 33])
+def test_a_killed_training_goes_on_to_the_same_bits(kind, training, lanczos, at, tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoint, "SECONDS", 0.0)
+    graph, X, y, _ = problem()
+    given = settings(kind or dropout(), training, lanczos)
+    whole = GraphRegressor(**given).fit(X, y, graph=graph)
+    path, writes, write = tmp_path / "half.ckpt", [], checkpoint.Checkpoint._write
+
+    def stop(self):
+        write(self)
+        writes.append(1)
+        if len(writes) == at:
+            raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint.Checkpoint, "_write", stop)
+        with pytest.raises(Killed):
+            GraphRegressor(**given, checkpoint=path).fit(X, y, graph=graph)
+    resumed = GraphRegressor(**given, checkpoint=path).fit(X, y, graph=graph)
+    np.testing.assert_array_equal(resumed.predict(), whole.predict())
+    assert resumed.alpha_ == whole.alpha_
+    again = GraphRegressor(**given, checkpoint=str(path)).fit(X, y, graph=graph)
+    np.testing.assert_array_equal(again.predict(), whole.predict())
+
+
+def test_a_process_killed_at_any_time_leaves_a_checkpoint_that_can_be_used(tmp_path):
+    path = tmp_path / "run.ckpt"
+    program = textwrap.dedent(f"""
+        import sys
+        sys.path.insert(0, {str(Path(__file__).parent)!r})
+        from test_training import *
+        checkpoint.SECONDS = 0.0
+        graph, X, y, _ = problem()
+        print("ready", flush=True)
+        GraphRegressor(Network("mlp", epochs=10**6, patience=10**6), checkpoint={str(path)!r}).fit(X, y, graph=graph)
+    """)
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"ready\n"
+        time.sleep(1.0)
+        process.send_signal(signal.SIGKILL)
+    graph, X, y, _ = problem()
+    base = Network("mlp", epochs=10**6, patience=10**6)
+    kept = (
+        checkpoint.Checkpoint(path, checkpoint_mark(GraphRegressor(base, checkpoint=path), graph, X, y))
+        .part("0")
+        .state()
+    )
+    assert kept["run"][0] > 0
+    assert [p.name for p in tmp_path.iterdir() if not p.name.startswith(".residua-")] == ["run.ckpt"]
+
+
+def checkpoint_mark(model, graph, X, y):
+    """The mark that a fit of this model writes."""
+    labelled = ~np.isnan(y)
+    correlate = Correlator(graph, labelled, model.logdet, model.random_state)
+    return make_base(model.base)._mark(Task(graph, X, y, labelled, model.folds, model.random_state), correlate)
+
+
+@pytest.mark.parametrize("change", ["y", "X", "random_state", "ensemble", "epochs", "correlation"])
+def test_a_checkpoint_of_another_fit_is_refused(change, tmp_path):
+    graph, X, y, _ = problem(80)
+    path = tmp_path / "a.ckpt"
+
+    def fit(X=X, y=y, epochs=3, **parameters):
+        return GraphRegressor(Network("mlp", epochs=epochs), checkpoint=path, **parameters).fit(X, y, graph=graph)
+
+    fit()
+    other = {"y": y + 1, "X": X + 1, "random_state": 1, "ensemble": 2, "epochs": 4, "correlation": None}
+    with pytest.raises(ValueError, match=r"belongs to another fit .*remove this one"):
+        fit(**{change: other[change]})
+
+
+def test_a_broken_checkpoint_and_a_missing_folder_are_named(tmp_path):
+    graph, X, y, _ = problem(80)
+    path = tmp_path / "a.ckpt"
+    path.write_bytes(b"no checkpoint")
+    with pytest.raises(ValueError, match=r"a.ckpt' cannot be read .* remove it to start anew"):
+        GraphRegressor("mlp", checkpoint=path).fit(X, y, graph=graph)
+    with pytest.raises(FileNotFoundError, match=r"folder .* does not exist"):
+        GraphRegressor("mlp", checkpoint=tmp_path / "none" / "a.ckpt").fit(X, y, graph=graph)
+
+
+def test_a_saved_model_forgets_its_checkpoint(tmp_path):
+    graph, X, y, _ = problem(80)
+    model = GraphRegressor(Network("mlp", epochs=3), checkpoint=tmp_path / "a.ckpt").fit(X, y, graph=graph)
+    model.save(tmp_path / "m.residua")
+    assert residua.load(tmp_path / "m.residua").checkpoint is None
+
+
+# Fine-tuning
+
+
+@pytest.mark.parametrize("correlation", [None, "learned"])
+def test_fine_tuning_learns_what_is_new_on_another_graph_and_leaves_the_first_model(correlation):
+    graph, X, y, _ = problem(600)
+    model = GraphRegressor(Network("mlp", epochs=60), correlation, ensemble=2).fit(X, y, graph=graph)
+    before = model.predict()
+    other, Z, known, _ = problem(600, seed=9)
+    shifted = np.tanh(Z[:, 0]) + Z[:, 1] * Z[:, 2] + 2.0
+    known = np.where(np.isnan(known), np.nan, shifted)
+    tuned = model.fine_tune(Z, known, graph=other)
+    if correlation is None:  # with it, the first model learns the shift from the residuals
+        assert tuned.score(Z, shifted) > model.score(Z, shifted, known=known, graph=other)
+    assert squared_error(tuned.base_.predict(other, Z), shifted) < 0.5 * squared_error(
+        model.base_.predict(other, Z), shifted
+    )
+    np.testing.assert_array_equal(model.predict(), before)
+    assert tuned.alpha_ == model.alpha_
+    np.testing.assert_array_equal(tuned.predict(), model.fine_tune(Z, known, graph=other).predict())
+
+
+def squared_error(prediction, truth):
+    return np.mean((prediction - truth) ** 2)
+
+
+def test_only_networks_can_be_fine_tuned():
+    graph, X, y, _ = problem(80)
+    with pytest.raises(ValueError, match='base "linear" cannot be fine-tuned'):
+        GraphRegressor("linear").fit(X, y, graph=graph).fine_tune(X, y, graph=problem(80, seed=1)[0])
+    with pytest.raises(ValueError, match="steps=0"):
+        GraphRegressor(Network("mlp", epochs=2)).fit(X, y, graph=graph).fine_tune(X, y, graph=graph, steps=0)
+
+
+# Several starts
+
+
+def test_later_starts_of_a_module_of_ones_own_have_weights_of_their_own():
+    graph, X, y, _ = problem(80)
+    base = Network(dropout(), epochs=1, learning_rate=1e-9)
+    first, second = GraphRegressor(base, ensemble=2).fit(X, y, graph=graph).base_.members
+    given = dropout().out.weight
+    assert torch.allclose(first.out.weight, given, atol=1e-6)
+    assert not torch.allclose(second.out.weight, given, atol=1e-2)
+
+
+def test_graph_without_edges_at_a_node_averages_to_zero():
+    graph = Graph.from_edges([0, 1], [1, 2], nodes=range(5))
+    y = np.array([1.0, 2.0, 3.0, 4.0, np.nan])
+    model = GraphRegressor(Network("sage", epochs=3), None).fit(np.arange(5.0)[:, None], y, graph=graph)
+    assert np.isfinite(model.predict()).all()
