@@ -1,0 +1,139 @@
+"""Many small runs, in parallel processes, each a line of JSON in a file: an interrupted experiment goes on from there.
+
+A task is one training; it may answer for several methods that share it. Its line is written in one piece when it is
+done, and a line torn by a power cut is not read.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from residua import __version__
+
+Values = dict[str, Any]  # what one method has reached: "score", "alpha", ...
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+
+@dataclass(frozen=True)
+class Task:
+    """One run. All that it depends on is in here; ``setting`` has what the other fields do not say."""
+
+    experiment: str
+    dataset: str
+    method: str
+    seed: int
+    setting: str = ""
+
+
+@dataclass(frozen=True)
+class Record:
+    """What came of a task, by method."""
+
+    task: Task
+    results: dict[str, Values]
+    seconds: float
+
+    def line(self) -> str:
+        return json.dumps(
+            {"task": asdict(self.task), "results": self.results, "seconds": self.seconds, **_written_by()}
+        )
+
+
+def _written_by() -> dict[str, str]:
+    return {"residua": __version__, "date": time.strftime("%Y-%m-%d")}
+
+
+Work = Callable[[Task], dict[str, Values]]
+Advance = Callable[[int, int, Record | None], None]  # done, of, the last one
+
+
+def run(
+    tasks: Sequence[Task], work: Work, path: Path, *, jobs: int = 1, advance: Advance = lambda *_: None
+) -> list[Record]:
+    """Do the tasks that ``path`` has no line of, and return the records of all, in the order of ``tasks``.
+
+    Parameters
+    ----------
+    tasks : what to do
+    work : a function of a task, importable by name since it runs in other processes
+    path : the file of JSON lines, appended to; made if there is none
+    jobs : processes, each of one thread
+    advance : called with how many are done, of how many, and the last record
+    """
+    done = {record.task: record for record in read(path)}
+    left = [task for task in tasks if task not in done]
+    advance(len(tasks) - len(left), len(tasks), None)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for record in _each(left, work, jobs):
+        _append(path, record)
+        done[record.task] = record
+        advance(sum(task in done for task in tasks), len(tasks), record)
+    return [done[task] for task in tasks]
+
+
+def _each(tasks: Sequence[Task], work: Work, jobs: int) -> Iterable[Record]:
+    if jobs <= 1 or len(tasks) <= 1:
+        yield from (_timed(work, task) for task in tasks)
+        return
+    before = {name: os.environ.get(name) for name in THREADS}
+    os.environ.update(dict.fromkeys(THREADS, "1"))  # inherited by the processes
+    try:
+        with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _one_thread) as pool:
+            futures = [pool.submit(_timed, work, task) for task in tasks]
+            try:
+                for future in as_completed(futures):
+                    yield future.result()
+            finally:
+                pool.shutdown(cancel_futures=True)
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
+
+
+def _one_thread() -> None:
+    """Processes of one thread each: more threads than cores only wait for one another."""
+    try:
+        import torch
+    except ImportError:
+        return
+    torch.set_num_threads(1)
+
+
+def _timed(work: Work, task: Task) -> Record:
+    begin = time.perf_counter()
+    results = work(task)
+    return Record(task, results, time.perf_counter() - begin)
+
+
+def read(path: Path) -> list[Record]:
+    """The records of a file, none if there is no file."""
+    if not path.exists():
+        return []
+    return [record for line in path.read_text(encoding="utf-8").splitlines() if (record := _parsed(line))]
+
+
+def _parsed(line: str) -> Record | None:
+    try:
+        found = json.loads(line)
+        return Record(Task(**found["task"]), found["results"], float(found["seconds"]))
+    except (ValueError, KeyError, TypeError):
+        return None  # torn by a crash; its task is done again
+
+
+def _append(path: Path, record: Record) -> None:
+    with open(path, "a+b") as file:
+        torn = file.tell() > 0 and not _ends_in_newline(file)
+        file.write(b"\n" * torn + record.line().encode() + b"\n")
+
+
+def _ends_in_newline(file: Any) -> bool:
+    file.seek(-1, os.SEEK_END)
+    return file.read(1) == b"\n"
