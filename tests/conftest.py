@@ -1,6 +1,7 @@
 """Fixtures: each graph by name, so that a failing test says on which one it fails."""
 
 import os
+from pathlib import Path
 
 import numba
 import numpy as np
@@ -44,3 +45,14 @@ def two_types(request) -> Case:
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(20)
+
+
+@pytest.fixture(scope="module")
+def data_folder():
+    """The folder with the files of the paper's data sets; RESIDUA_DATA names it while a test runs."""
+    folder = Path(os.environ.get("RESIDUA_DATA") or Path(__file__).parents[2] / "shared" / "data")
+    if not (folder / "election").is_dir():
+        pytest.skip("the paper's data files are not here; set RESIDUA_DATA to their folder, see docs/data.md")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RESIDUA_DATA", str(folder))
+        yield folder

@@ -56,5 +56,5 @@ class Dataset:
 
 def standardise(table: pd.DataFrame) -> pd.DataFrame:
     """Each column with mean 0 and n-1 standard deviation 1; a constant column becomes 0."""
-    spread = table.std()
-    return (table - table.mean()) / spread.where(spread > 0, 1.0)
+    centre, spread = table.mean(), table.std()
+    return (table - centre) / spread.where(spread > 1e-12 * centre.abs(), 1.0)

@@ -84,9 +84,10 @@ def _each(tasks: Sequence[Task], work: Work, jobs: int) -> Iterable[Record]:
         yield from (_timed(work, task) for task in tasks)
         return
     before = {name: os.environ.get(name) for name in THREADS}
-    os.environ.update(dict.fromkeys(THREADS, "1"))  # inherited by the processes
+    # Inherited by the processes: more threads than cores only wait for one another.
+    os.environ.update(dict.fromkeys(THREADS, "1"))
     try:
-        with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _one_thread) as pool:
+        with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
             futures = [pool.submit(_timed, work, task) for task in tasks]
             try:
                 for future in as_completed(futures):
@@ -96,15 +97,6 @@ def _each(tasks: Sequence[Task], work: Work, jobs: int) -> Iterable[Record]:
     finally:
         for name, value in before.items():
             os.environ.pop(name) if value is None else os.environ.update({name: value})
-
-
-def _one_thread() -> None:
-    """Processes of one thread each: more threads than cores only wait for one another."""
-    try:
-        import torch
-    except ImportError:
-        return
-    torch.set_num_threads(1)
 
 
 def _timed(work: Work, task: Task) -> Record:
