@@ -101,11 +101,15 @@ def fit_correlation(
 
 
 def fit_profile(
-    likelihood: Likelihood, y: np.ndarray, edge_types: tuple[str, ...], design: np.ndarray | None = None
+    likelihood: Likelihood,
+    y: np.ndarray,
+    edge_types: tuple[str, ...],
+    design: np.ndarray | None = None,
+    start: np.ndarray | None = None,
 ) -> CorrelationFit:
-    """Fit alpha, beta and the coefficients of ``design`` (|L|, d) to y (|L|,)."""
+    """Fit alpha, beta and the coefficients of ``design`` (|L|, d) to y (|L|,); near ``start`` where that is given."""
     profile = Profile(likelihood, y, design)
-    at = profile.optimise()
+    at = profile.optimise(start)
     return profile.result(at, edge_types)
 
 
@@ -195,24 +199,24 @@ class Profile:
     def _search(self, start: np.ndarray | None = None) -> np.ndarray:
         return self._search_line(start) if self.p == 1 else self._search_space(start)
 
-    def _search_line(self, start: np.ndarray | None) -> np.ndarray:
+    def _search_line(self, start: np.ndarray | None, reach: float = 0.5) -> np.ndarray:
         cheap = "factor" not in self.likelihood.ratio.method
         grid = np.linspace(-A_MAX, A_MAX, 59 if cheap else 15)
         if start is not None:
-            grid = np.clip(start[0] + np.linspace(-0.5, 0.5, 5), -A_MAX, A_MAX)
+            grid = np.unique(np.clip(start[0] + np.linspace(-reach, reach, 5), -A_MAX, A_MAX))
         # Everywhere, not at the best alone: too few steps make the likelihood near 1 look worse than it is.
         while self.form.refine(np.tanh(grid), tol=1e-3 / self.n):
             if self.form.rule is None and len(grid) > 15:
                 grid = np.linspace(grid[0], grid[-1], 15)  # each alpha costs a solve from now on
         values = [self.omega(a) for a in grid]
         best = int(np.argmin(values))
-        if start is not None and best in (0, len(grid) - 1):
-            return self._search_line(None)  # it has moved far
+        if start is not None and best in (0, len(grid) - 1) and abs(grid[best]) < A_MAX:
+            return self._search_line(grid[best : best + 1], 2 * reach)  # it has moved far
         if max(values) - min(values) < 1e-9 * self.n:
             return np.zeros(1)  # no edge joins what is known: the labels do not speak of alpha
         bounds = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
         while True:
-            found = minimize_scalar(self.omega, bounds=bounds, method="bounded", options={"xatol": 1e-7})
+            found = minimize_scalar(self.omega, bounds=bounds, method="bounded", options={"xatol": 1e-6})
             if not self.form.refine(np.tanh(np.array([found.x]))):
                 return np.array([found.x])
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.optimize import minimize
 
-from residua.gaussian.fit import CorrelationFit, Profile, fit_profile
+from residua.gaussian.fit import A_MAX, CorrelationFit, Profile, fit_profile
 from residua.gaussian.likelihood import Likelihood, reached_nodes
 from residua.gaussian.precision import unit_precision
 from residua.graph import Graph
@@ -45,6 +45,7 @@ class Objective:
         self.alpha = np.zeros(len(graph.edge_types))
         self._height, self._q = 0.0, 0.0  # h at alpha, and the quadratic form
         self._a: np.ndarray | None = None
+        self._refits = 0
         self._last: np.ndarray | None = None
 
     def loss(self, r: np.ndarray) -> tuple[float, np.ndarray]:
@@ -71,8 +72,34 @@ class Objective:
         return full
 
     def refit(self, r: np.ndarray) -> None:
-        """Bring alpha to its best for residuals r."""
-        self._set(Profile(self.likelihood, r).optimise(self._a))
+        """Bring alpha to its best for residuals r: thoroughly the 1st, 2nd, 4th, 8th ... time.
+
+        It moves less and less; in between, a Newton step follows it. Several edge types wait for the next time, since
+        each of their slopes takes a factorisation.
+        """
+        self._refits += 1
+        if self._a is None or self._refits & (self._refits - 1) == 0:
+            self._set(Profile(self.likelihood, r).optimise(self._a))
+        elif len(self._a) == 1:
+            self._newton(r)
+
+    def _newton(self, r: np.ndarray, step: float = 0.05, reach: float = 0.3) -> None:
+        """One step on the slope of Omega in a, its curvature from a second slope a little towards 0."""
+        assert self._a is not None and self._last is not None
+        nearby = self._a - np.copysign(step, self._a)
+        there = self._slope_in_a(self.likelihood.extend(r[:, None], np.tanh(nearby), self._last), nearby)
+        here = self._slope_in_a(self._last, self._a)  # r has just been carried on
+        curvature = (here - there) / np.copysign(step, self._a[0])
+        move = -here / curvature if curvature > 0 else -np.sign(here) * reach
+        self._set(np.clip(self._a + np.clip(move, -reach, reach), -A_MAX, A_MAX))
+
+    def _slope_in_a(self, full: np.ndarray, a: np.ndarray) -> float:
+        """Of Omega at residuals carried on to all nodes (n, 1)."""
+        alpha, Sr = np.tanh(a), self.likelihood.terms[0] @ full
+        q = float((full * (full - alpha[0] * Sr)).sum())
+        slope = -len(self.likelihood.L) * float((full * Sr).sum()) / q
+        slope -= np.asarray(self.likelihood.ratio.gradient(alpha).value)[0]
+        return float(slope * (1 - alpha[0] ** 2))
 
     def _set(self, a: np.ndarray) -> None:
         self._a, self.alpha = a, np.tanh(a)
@@ -83,12 +110,13 @@ class Objective:
         assert self._last is not None
         ratio = self.likelihood.ratio
         history = ratio.history if isinstance(ratio, StochasticRatio) else []
-        found = {"last": self._last, "probes": np.array(history, int).reshape(-1, 2)}
+        found = {"last": self._last, "refits": np.array([self._refits])}
+        found["probes"] = np.array(history, int).reshape(-1, 2)
         return found if self._a is None else found | {"a": self._a}
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Go on from ``state``."""
-        self._last = state["last"].copy()
+        self._last, self._refits = state["last"].copy(), int(state["refits"][0])
         if isinstance(self.likelihood.ratio, StochasticRatio):
             self.likelihood.ratio.repeat([(int(probes), int(steps)) for probes, steps in state["probes"]])
         if "a" in state:
@@ -106,9 +134,11 @@ class Correlator:
     def __repr__(self) -> str:
         return f"Correlator({self.logdet!r}, {self.random_state})"
 
-    def __call__(self, y: np.ndarray, design: np.ndarray | None = None) -> CorrelationFit:
-        """Fit alpha, beta and the coefficients of a linear mean to y (|L|,)."""
-        return fit_profile(self.likelihood, y, self.graph.edge_types, design)
+    def __call__(
+        self, y: np.ndarray, design: np.ndarray | None = None, start: np.ndarray | None = None
+    ) -> CorrelationFit:
+        """Fit alpha, beta and the coefficients of a linear mean to y (|L|,), near a = ``start`` where that is given."""
+        return fit_profile(self.likelihood, y, self.graph.edge_types, design, start)
 
     def objective(self, labelled: np.ndarray) -> Objective:
         """A training loss on the residuals at ``labelled``, a part of the labelled nodes."""

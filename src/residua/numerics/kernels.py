@@ -56,6 +56,12 @@ def combine_column(blocks, indptr, indices, weights, scale, v, vs, p, z, q, out)
 
 
 @njit(cache=True, fastmath=FAST)
+def combine_column_small(indptr, indices, weights, scale, v, vs, p, z, q, out):
+    """The same on one thread: waking a second one takes longer than a small graph."""
+    return _combine_column_rows(0, len(scale), indptr, indices, weights, scale, v, vs, p, z, q, out)
+
+
+@njit(cache=True, fastmath=FAST)
 def _combine_rows(first, last, indptr, indices, weights, scale, V, p, Z, q, out, dots):
     k = V.shape[1]
     row = np.empty(k, V.dtype)
@@ -125,7 +131,7 @@ def combine_columns(blocks, indptr, indices, weights, scale, V, p, Z, q, out):
 
 @njit(cache=True, fastmath=FAST)
 def combine_columns_small(indptr, indices, weights, scale, V, p, Z, q, out):
-    """The same on one thread: waking a second one takes longer than a small graph."""
+    """The same on one thread."""
     dots = np.zeros(V.shape[1])
     _combine_rows(0, len(scale), indptr, indices, weights, scale, V, p, Z, q, out, dots)
     return dots

@@ -153,7 +153,7 @@ def auto(terms: Sequence[Sparse], probabilistic: Strategy) -> Strategy:
             return Eigen()
         return Cholesky() if factor_seconds(terms[0], FACTOR_SECONDS) <= FACTOR_SECONDS else probabilistic
     # Several terms need the gradient too: a dense inverse, or a selected one, which takes five factorisations.
-    dense = 4e-11 * n**3
+    dense = 1.5e-10 * n**3
     sparse = 5 * factor_seconds(weighted_sum(list(terms), np.ones(len(terms))), FACTOR_SECONDS)
     if min(dense, sparse) > FACTOR_SECONDS:
         return probabilistic

@@ -89,15 +89,18 @@ class Sparse(Operator):
         p = np.asarray(p, self.dtype)
         q = None if Z is None else np.asarray(q, self.dtype)
         matrix = (self.indptr, self.indices, self.weights, self.scale)
-        if self.nnz * V.shape[1] < SMALL:
-            return out, kernels.combine_columns_small(*matrix, V, p, Z, q, out)
+        small = self.nnz * V.shape[1] < SMALL
         if V.shape[1] > 1:
+            if small:
+                return out, kernels.combine_columns_small(*matrix, V, p, Z, q, out)
             kernel = kernels.combine_8_columns if V.shape[1] == 8 else kernels.combine_columns
             return out, kernel(self.blocks, *matrix, V, p, Z, q, out).sum(axis=0)
         v = V[:, 0]
         z, q0 = (None, None) if Z is None or q is None else (Z[:, 0], q[0])
-        partial = kernels.combine_column(self.blocks, *matrix, v, self.scale * v, p[0], z, q0, out[:, 0])
-        return out, partial.sum(axis=0)
+        vectors = (v, self.scale * v, p[0], z, q0, out[:, 0])
+        if small:
+            return out, np.array([kernels.combine_column_small(*matrix, *vectors)])
+        return out, kernels.combine_column(self.blocks, *matrix, *vectors).sum(axis=0)
 
     def product_at(self, rows: np.ndarray, v: np.ndarray) -> np.ndarray:
         """``(S v)`` at the given rows, for v (n,)."""

@@ -22,8 +22,8 @@ from residua.graph import Graph
 class Correlate(Protocol):
     """What a base is handed to fit itself together with the correlation."""
 
-    def __call__(self, y: np.ndarray, design: np.ndarray | None = None) -> Any:
-        """The correlation of y (|L|,), and the coefficients of a linear mean."""
+    def __call__(self, y: np.ndarray, design: np.ndarray | None = None, start: np.ndarray | None = None) -> Any:
+        """The correlation of y (|L|,), and the coefficients of a linear mean; near arctanh(alpha) = ``start``."""
 
     def objective(self, labelled: np.ndarray) -> Any:
         """A training loss on the residuals at ``labelled``, a part of the labelled nodes."""

@@ -87,7 +87,8 @@ class Member:
     net: torch.nn.Module
     held: np.ndarray  # positions of labels that it was not trained on
     done: bool  # trained to the end
-    correlation: np.ndarray = field(default_factory=lambda: np.empty(0))  # (a, b) of training="paper"
+    a: np.ndarray = field(default_factory=lambda: np.empty(0))  # arctanh(alpha) at the end of the training
+    b: float = 0.0  # log(beta), of training="paper"
 
 
 class NetworkBase(Base):
@@ -135,10 +136,13 @@ class NetworkBase(Base):
             held_out = (task.y - self.y_centre - self.y_spread * total / count)[labels]
         joint = correlate is not None and self.training != "post-hoc"
         found = None
-        if correlate is not None and self.training == "paper":
-            a = np.mean([member.correlation[:-1] for member in members], axis=0)
-            b = np.mean([member.correlation[-1] for member in members])
-            found = correlate.at(residual, a, float(np.exp(b)) / self.y_spread**2)
+        if correlate is not None and joint:
+            a = np.mean([member.a for member in members], axis=0)
+            if self.training == "paper":
+                beta = float(np.exp(np.mean([member.b for member in members]))) / self.y_spread**2
+                found = correlate.at(residual, a, beta)
+            else:
+                found = correlate(residual, start=a)
         return Outcome(residual, np.full(len(labels), np.nan) if joint else held_out, found, held_out)
 
     def _member(
@@ -164,7 +168,7 @@ class NetworkBase(Base):
             paper = correlate.paper_objective(s.lbfgs) if correlate else None
             every = 100 if s.lbfgs else 10
             done = train_paper(net, data, labels, paper, s.steps, seed, report, kept, every=every)
-            return Member(net, labels[:0], done, np.append(paper.a, paper.b) if paper else np.empty(0))
+            return Member(net, labels[:0], done, *((paper.a, paper.b) if paper else ()))
         size = min(round(s.validation * len(labels)), len(labels) - MIN_LABELS)
         held = np.sort(rng.choice(labels, size, replace=False))
         fit = np.setdiff1d(labels, held)
@@ -172,7 +176,7 @@ class NetworkBase(Base):
         if correlate is not None and self.training == "joint":
             criterion = correlate.objective(np.isin(np.arange(len(task.y)), fit))
         done = train(net, data, fit, held, criterion, self._schedule(len(fit), seed), report, kept)
-        return Member(net, held, done)
+        return Member(net, held, done, np.arctanh(criterion.alpha))
 
     def _schedule(self, labels: int, seed: int) -> Schedule:
         """Batches where the labels are many and a node's output needs its own row alone."""
