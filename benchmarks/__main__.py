@@ -8,7 +8,7 @@ import scipy
 from rich.console import Console
 
 import residua
-from benchmarks import fit, scaling
+from benchmarks import fit, scaling, training
 
 console = Console(width=110)
 versions = f"numpy {numpy.__version__}, scipy {scipy.__version__}, numba {numba.__version__}"
@@ -16,3 +16,4 @@ console.print(f"residua {residua.__version__}, Python {platform.python_version()
 console.print(f"{numba.get_num_threads()} threads\n", highlight=False)
 fit.run(console=console)
 scaling.run(console=console)
+training.run(console=console)

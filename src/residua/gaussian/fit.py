@@ -132,6 +132,7 @@ class Profile:
         self.n = len(y)
         self.p = len(likelihood.terms)
         self._heights: dict[bytes, Estimate] = {}
+        self._rough = False
 
     def least_squares(self, alpha: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         """q, coefficients and ``(Z' Gbar Z)^+``, all in unit scale."""
@@ -171,8 +172,12 @@ class Profile:
         slopes = np.array([direction @ dQ @ direction for dQ in self.form.slopes(alpha)])
         return (self.n * slopes / q - self.likelihood.ratio.gradient(alpha).value) * (1 - alpha**2)
 
-    def optimise(self, start: np.ndarray | None = None) -> np.ndarray:
-        """The best a, with enough Lanczos steps and probes for it; near ``start`` where that is given."""
+    def optimise(self, start: np.ndarray | None = None, rough: bool = False) -> np.ndarray:
+        """The best a, with enough Lanczos steps and probes for it; near ``start`` where that is given.
+
+        ``rough`` is for several edge types on the way to the result: fewer starts, and a hundredth of Omega will do.
+        """
+        self._rough = rough
         at = self._search(start)
         ratio = self.likelihood.ratio
         if isinstance(ratio, StochasticRatio) and ratio.strategy.probes is None:
@@ -225,9 +230,14 @@ class Profile:
         corners = np.array(np.meshgrid(*[[-3.0, 0.0, 3.0]] * min(self.p, 4))).reshape(min(self.p, 4), -1).T
         corners = np.pad(corners, ((0, 0), (0, self.p - corners.shape[1])))
         cheap = self.likelihood.terms[0].shape[0] <= 300
-        starts = [start] if start is not None else sorted(corners, key=self.omega)[: 9 if cheap else 4]
+        count = 9 if cheap else 2 if self._rough else 4
+        starts = [start] if start is not None else sorted(corners, key=self.omega)[:count]
         bounds = [(-A_MAX, A_MAX)] * self.p
-        runs = [minimize(self.omega, s, jac=self.gradient, method="L-BFGS-B", bounds=bounds) for s in starts]
+        options = {"ftol": 1e-2 / max(abs(self.omega(starts[0])), 1.0)} if self._rough else {}
+        runs = [
+            minimize(self.omega, s, jac=self.gradient, method="L-BFGS-B", bounds=bounds, options=options)
+            for s in starts
+        ]
         return min(runs, key=lambda run: run.fun).x
 
     def hessian(self, at: np.ndarray, step: float = 0.02) -> np.ndarray:
@@ -257,7 +267,7 @@ class Profile:
     def _drop_by_one(self, at: np.ndarray, t: int) -> float:
         """The standard error near the limit, where curvature says little: how far inside Omega has risen by one."""
         top = self.omega(at) + 1.0
-        inside = self._crossing(lambda x: self._others_best(at, t, x) - top, at[t], -int(np.sign(at[t])))
+        inside = self._crossing(lambda x: self._others_best(at, t, x) - top, at[t], -int(np.sign(at[t])), tol=0.02)
         return abs(float(np.tanh(at[t])) - inside)
 
     def interval(self, at: np.ndarray, t: int, coverage: float) -> tuple[float, float]:
@@ -272,13 +282,13 @@ class Profile:
         return ends[0], ends[1]
 
     @staticmethod
-    def _crossing(excess: Callable[[float], float], start: float, sign: int) -> float:
+    def _crossing(excess: Callable[[float], float], start: float, sign: int, tol: float = 1e-4) -> float:
         """The alpha at which ``excess`` turns positive on one side of ``start``; -1 or 1 if it never does."""
         inner, step = start, 0.25
         while abs(inner) < A_MAX:
             outer = float(np.clip(inner + sign * step, -A_MAX, A_MAX))
             if excess(outer) > 0:
-                return float(np.tanh(brentq(excess, inner, outer, xtol=1e-4)))
+                return float(np.tanh(brentq(excess, inner, outer, xtol=tol)))
             if abs(outer) == A_MAX:
                 break
             inner, step = outer, 2 * step

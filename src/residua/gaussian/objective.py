@@ -79,13 +79,14 @@ class Objective:
         """
         self._refits += 1
         if self._a is None or self._refits & (self._refits - 1) == 0:
-            self._set(Profile(self.likelihood, r).optimise(self._a))
+            self._set(Profile(self.likelihood, r).optimise(self._a, rough=True))
         elif len(self._a) == 1:
             self._newton(r)
 
     def _newton(self, r: np.ndarray, step: float = 0.05, reach: float = 0.3) -> None:
         """One step on the slope of Omega in a, its curvature from a second slope a little towards 0."""
-        assert self._a is not None and self._last is not None
+        assert self._a is not None
+        assert self._last is not None
         nearby = self._a - np.copysign(step, self._a)
         there = self._slope_in_a(self.likelihood.extend(r[:, None], np.tanh(nearby), self._last), nearby)
         here = self._slope_in_a(self._last, self._a)  # r has just been carried on

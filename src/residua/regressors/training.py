@@ -166,7 +166,7 @@ def train(
             if run.since > plan.patience:
                 break
             if plan.batch is None:
-                _step(optimiser, out, fit, -slope)
+                take_step(optimiser, out, fit, -slope)
             else:
                 for part in _batches(len(fit), plan.batch, plan.seed + run.step):
                     _batch_step(optimiser, net, data, fit, part, criterion)
@@ -190,7 +190,7 @@ def _batch_step(
     out = outputs(net, Inputs(data.x[torch.as_tensor(rows)], data.edge_index, data.y))
     r = data.y[rows] - out.detach().double().numpy()
     slope = criterion.slope(part, r) * (len(fit) / len(part))
-    _step(optimiser, out, np.arange(len(rows)), -slope)
+    take_step(optimiser, out, np.arange(len(rows)), -slope)
 
 
 def _batches(count: int, size: int, seed: int) -> Iterator[np.ndarray]:
@@ -223,7 +223,7 @@ def train_paper(
             rest = data.y - out.detach().double().numpy()
             slope = 2 * rest[batch] / size if criterion is None else criterion.batch_slope(batch, rest[batch])
             report(run.step, steps, float(np.mean(rest[batch] ** 2)))
-            _step(optimiser, out, batch, -slope)
+            take_step(optimiser, out, batch, -slope)
             run.step += 1
             if criterion is not None and run.step % every == 0:
                 criterion.update(rest[fit])
@@ -255,7 +255,7 @@ def _held_out_error(y: np.ndarray, prediction: np.ndarray, held: np.ndarray, val
     return float(np.mean((y[held] - prediction[held]) ** 2)) if len(held) else value
 
 
-def _step(optimiser: torch.optim.Optimizer, out: Tensor, rows: np.ndarray, slope: np.ndarray) -> None:
+def take_step(optimiser: torch.optim.Optimizer, out: Tensor, rows: np.ndarray, slope: np.ndarray) -> None:
     """Send ``slope``, the gradient of the loss at ``rows`` of the output, through the network, and step."""
     gradient = torch.zeros_like(out)
     gradient[torch.as_tensor(rows)] = torch.as_tensor(slope, dtype=out.dtype)
