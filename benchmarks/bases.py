@@ -1,6 +1,6 @@
 """Which base is the best default: test R2 and seconds of each, over the data sets, with a learned correlation.
 
-    python -m benchmarks.bases [--seeds 3] [--data election,anaheim]
+    python -m benchmarks.bases [--seeds 3] [--data election,anaheim] [--bases "hops;sage"]
 
 60 % of the labels are known; the rest is predicted and scored. RESIDUA_DATA has to name the folder of the data files.
 """
@@ -55,11 +55,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--data", default=",".join(DATA))
+    parser.add_argument("--bases", default=";".join(BASES), help="separated by semicolons")
     arguments = parser.parse_args()
     sets = arguments.data.split(",")
     print("| base | " + " | ".join(sets) + " | mean | seconds |\n|" + "---|" * (len(sets) + 3))
     loaded = {name: DATA[name]() for name in sets}
-    for base in BASES:
+    for base in arguments.bases.split(";"):
         found = np.array([[score(base, loaded[d], seed) for seed in range(arguments.seeds)] for d in sets])
         means, seconds = found[..., 0].mean(axis=1), found[..., 1].mean()
         print(f"| {base} | " + " | ".join(f"{m:.3f}" for m in means) + f" | {means.mean():.3f} | {seconds:.1f} |")

@@ -27,7 +27,7 @@ bases = {
     "linear": "linear",
     "nearest neighbours": make_pipeline(StandardScaler(), KNeighborsRegressor(25)),
 }
-model = residua.GraphRegressor(random_state=0)
+model = residua.GraphRegressor("linear", random_state=0)
 print(f"{'base':<20}{'correlation':<13}R2 over {cv.get_n_splits()} folds")
 found = {}
 for setting in ParameterGrid({"base": list(bases), "correlation": [None, "learned"]}):

@@ -89,7 +89,7 @@ def test_another_graph_is_predicted_and_scored(models):
 
 def test_models_that_do_not_belong_together_are_named(models):
     graph, X, _, y = problem(seed=5)
-    other = GraphRegressor().fit(X, y, graph=graph)
+    other = GraphRegressor("linear").fit(X, y, graph=graph)
     with pytest.raises(ValueError, match=r"models\[1\] was fitted on another graph or other labels"):
         Average([models[0], other])
     with pytest.raises(ValueError, match="models is empty"):

@@ -165,5 +165,5 @@ def test_any_input_gives_finite_numbers_or_a_clear_error(problem, base, correlat
 def test_a_constant_column_of_any_size_changes_nothing(size):
     graph, y = Graph.from_edges(range(9), range(1, 10)), np.sin(np.arange(10.0))
     y[3] = np.nan
-    model = GraphRegressor().fit(np.full((10, 1), size), y, graph=graph)
+    model = GraphRegressor("linear").fit(np.full((10, 1), size), y, graph=graph)
     np.testing.assert_allclose(model.predict(), GraphRegressor("mean").fit(None, y, graph=graph).predict(), rtol=1e-6)

@@ -151,7 +151,7 @@ def test_parameters_come_back(base, tmp_path):
 def test_fitted_attributes_come_back(tmp_path):
     X, _, y = data()
     table = pd.DataFrame(X, columns=["income", ("age", 1)])
-    model = GraphRegressor().fit(table, y, graph=ring())
+    model = GraphRegressor("linear").fit(table, y, graph=ring())
     again = reloaded(model, tmp_path)
     for name in ("alpha_", "alpha_stderr_", "beta_", "n_features_in_"):
         assert getattr(model, name) == getattr(again, name)

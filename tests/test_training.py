@@ -302,6 +302,20 @@ def test_later_starts_of_a_module_of_ones_own_have_weights_of_their_own():
     assert not torch.allclose(second.out.weight, given, atol=1e-2)
 
 
+def test_enough_starts_hold_out_folds_and_give_out_of_fold_residuals():
+    graph, X, y, _ = problem()
+    labels = ~np.isnan(y)
+    for training, out_of_fold in (("post-hoc", True), ("joint", False)):
+        model = GraphRegressor(Network("mlp", epochs=20), training=training, ensemble=5).fit(X, y, graph=graph)
+        held_out = model.outcome_.held_out
+        assert np.isfinite(held_out).all()
+        everyone = (y - model.base_.predict(graph, X))[labels]
+        np.testing.assert_allclose(model.outcome_.residual, held_out if out_of_fold else everyone)
+        assert np.mean(held_out**2) > np.mean(everyone**2)
+    few = GraphRegressor(Network("mlp", epochs=20), ensemble=2).fit(X, y, graph=graph)
+    assert 0 < np.isfinite(few.outcome_.held_out).sum() < labels.sum()
+
+
 def test_graph_without_edges_at_a_node_averages_to_zero():
     graph = Graph.from_edges([0, 1], [1, 2], nodes=range(5))
     y = np.array([1.0, 2.0, 3.0, 4.0, np.nan])

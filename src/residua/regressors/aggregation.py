@@ -7,6 +7,7 @@ PyTorch Geometric gathers one row an edge and scatters it again; one sparse prod
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,14 @@ import torch
 from torch import Tensor
 from torch.nn.functional import linear
 from torch.utils.weak import WeakIdKeyDictionary
-from torch_geometric.nn import SAGEConv
 
 from residua.numerics.operator import Sparse
+
+with warnings.catch_warnings():  # PyG's own import warns of torch.jit
+    warnings.simplefilter("ignore", DeprecationWarning)
+    from torch_geometric.nn import GCNConv, SAGEConv
+
+__all__ = ["GCNConv", "MeanSAGE", "SAGEConv"]
 
 
 class Neighbours:

@@ -172,5 +172,7 @@ def _make_network(base: Any, training: str, ensemble: int) -> Base:
     try:
         from residua.regressors.network_base import Network, NetworkBase
     except ImportError as error:
-        raise ImportError(f"base={base!r} needs PyTorch ({error}); install residua[gnn].") from None
+        raise ImportError(
+            f'base={base!r} needs PyTorch ({error}); pip install "residua[gnn]", or use base="linear", which does not.'
+        ) from None
     return NetworkBase(base if isinstance(base, Network) else Network(base), training, ensemble)

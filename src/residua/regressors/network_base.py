@@ -22,6 +22,8 @@ from residua.regressors.progress import Advance, progress
 from residua.regressors.training import Criterion, Inputs, Schedule, SquaredError, outputs, train, train_paper
 from residua.validation import MIN_LABELS, check_count
 
+MIN_FOLDS = 4  # starts, each with a fold held out, that leave enough labels to learn from
+
 
 class Network(BaseEstimator):
     """Settings of a network base, where the defaults of ``GraphRegressor(base="sage")`` do not do.
@@ -135,6 +137,10 @@ class NetworkBase(Base):
         with np.errstate(invalid="ignore"):
             held_out = (task.y - self.y_centre - self.y_spread * total / count)[labels]
         joint = correlate is not None and self.training != "post-hoc"
+        # Out-of-fold residuals correlate as the labels do. Networks trained jointly have each a level of their own,
+        # so theirs are not mixed.
+        if not joint and np.isfinite(held_out).all():
+            residual = held_out
         found = None
         if correlate is not None and joint:
             a = np.mean([member.a for member in members], axis=0)
@@ -169,14 +175,21 @@ class NetworkBase(Base):
             every = 100 if s.lbfgs else 10
             done = train_paper(net, data, labels, paper, s.steps, seed, report, kept, every=every)
             return Member(net, labels[:0], done, *((paper.a, paper.b) if paper else ()))
-        size = min(round(s.validation * len(labels)), len(labels) - MIN_LABELS)
-        held = np.sort(rng.choice(labels, size, replace=False))
+        held = self._held(k, labels, task.random_state, rng)
         fit = np.setdiff1d(labels, held)
         criterion: Criterion = SquaredError(len(task.y), len(fit))
         if correlate is not None and self.training == "joint":
             criterion = correlate.objective(np.isin(np.arange(len(task.y)), fit))
         done = train(net, data, fit, held, criterion, self._schedule(len(fit), seed), report, kept)
         return Member(net, held, done, np.arctanh(criterion.alpha))
+
+    def _held(self, k: int, labels: np.ndarray, random_state: int, rng: np.random.Generator) -> np.ndarray:
+        """Labels that start k is not trained on: a fold of its own where there are enough starts for folds."""
+        size = min(round(self.settings.validation * len(labels)), len(labels) - MIN_LABELS)
+        if self.ensemble < MIN_FOLDS or not size:
+            return np.sort(rng.choice(labels, size, replace=False))
+        order = np.random.default_rng([random_state, self.ensemble]).permutation(labels)
+        return np.sort(np.array_split(order, self.ensemble)[k])
 
     def _schedule(self, labels: int, seed: int) -> Schedule:
         """Batches where the labels are many and a node's output needs its own row alone."""

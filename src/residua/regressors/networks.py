@@ -7,7 +7,6 @@ Every network is called as ``module(x, edge_index)`` and returns one number a no
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -50,11 +49,7 @@ class GNN(nn.Module):
 
 def _convolution(kind: str, inputs: int, outputs: int) -> nn.Module:
     try:
-        with warnings.catch_warnings():  # its own import warns of torch.jit
-            warnings.simplefilter("ignore", DeprecationWarning)
-            from torch_geometric.nn import GCNConv, SAGEConv
-
-            from residua.regressors.aggregation import MeanSAGE
+        from residua.regressors.aggregation import GCNConv, MeanSAGE, SAGEConv
     except ImportError as error:
         raise ImportError(f'base="{kind}" needs PyTorch Geometric ({error}); install residua[gnn].') from None
     if kind == "gcn":
