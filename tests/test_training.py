@@ -111,6 +111,14 @@ def test_paper_training_keeps_the_alpha_and_beta_that_it_reached():
     assert "as training left them" in few.correlation_.summary()
 
 
+def test_a_diagnosis_says_where_no_label_was_held_out():
+    graph, X, y, _ = problem()
+    for training, told in (("paper", True), ("joint", False)):
+        found = GraphRegressor(Network("mlp", steps=20, epochs=20), training=training).fit(X, y, graph=graph).diagnose()
+        assert ("that the network was trained on" in found.verdict) is told
+        assert any("better here than for new nodes" in note for note in found.warnings) is told
+
+
 def test_a_step_of_the_paper_goes_down_the_likelihood_and_lbfgs_to_its_bottom():
     case = small_world(200, 6)
     rng = np.random.default_rng(1)

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm
 
-from residua.estimator import GraphRegressor, conformal_quantile, score_unseen
+from residua.estimator import GraphRegressor
 from residua.graph import Graph
+from residua.prediction import conformal_quantile, score_unseen
 from residua.validation import check_choice, check_fitted, check_share, check_values
 
 FEW = 20  # labels left out by all models; with fewer their errors are taken to be the same

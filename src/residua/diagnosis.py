@@ -26,6 +26,7 @@ class Diagnosis:
     p_value: float | None  # of no correlation; None unless it was learned
     coverage: float  # of the 90 % Gaussian interval
     warnings: tuple[str, ...]
+    in_sample: bool = False  # every label had part in the training of a network
 
     @property
     def verdict(self) -> str:
@@ -35,6 +36,8 @@ class Diagnosis:
             if self.moran_base is not None and self.moran_base.p_value < 0.01:
                 left = f", though neighbours' residuals are correlated (Moran's I {self.moran_base.statistic:+.2f})"
             return f"No correction was asked for{left}: R2 {self.r2_base:.3f}."
+        if self.in_sample:
+            return f"R2 {self.r2_corrected:.3f} with the neighbours, for labels that the network was trained on."
         if np.isnan(self.r2_base):
             return f"R2 {self.r2_corrected:.3f} with the neighbours, for labels left out of the training."
         gain = self.r2_corrected - self.r2_base
@@ -70,6 +73,7 @@ def diagnose(
     alpha_interval: dict[str, tuple[float, float]],
     correlation: str | None,
     p_value: float | None,
+    in_sample: bool = False,
 ) -> Diagnosis:
     """Put together a diagnosis from errors at the labelled nodes, NaN where a label had part in the training."""
     labels = y[~np.isnan(y)]
@@ -87,7 +91,8 @@ def diagnose(
         alpha_interval=alpha_interval,
         p_value=p_value,
         coverage=covered,
-        warnings=tuple(_notes(covered, int(judged.sum()), alpha, correlation)),
+        warnings=tuple(_notes(covered, int(judged.sum()), alpha, correlation, in_sample)),
+        in_sample=in_sample,
     )
 
 
@@ -107,7 +112,12 @@ def _moran(graph: Graph, y: np.ndarray, error: np.ndarray) -> metrics.MoranResul
         return None
 
 
-def _notes(covered: float, n: int, alpha: dict[str, float], correlation: str | None) -> Iterator[str]:
+def _notes(covered: float, n: int, alpha: dict[str, float], correlation: str | None, in_sample: bool) -> Iterator[str]:
+    if in_sample:
+        yield (
+            "the network was trained on every label, so R2, coverage and intervals are better here than for new "
+            'nodes; training="joint" or "post-hoc" holds labels out.'
+        )
     slack = 3 * np.sqrt(0.09 / n)
     if abs(covered - 0.9) > max(slack, 0.03):
         yield (

@@ -14,12 +14,11 @@ import numpy as np
 from scipy.stats import norm
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 
-from residua import metrics
 from residua.diagnosis import Diagnosis, diagnose
 from residua.gaussian import Conditional, CorrelationFit
 from residua.gaussian.objective import Correlator
 from residua.graph import Graph
-from residua.prediction import Prediction
+from residua.prediction import Prediction, conformal_quantile, score_unseen
 from residua.regressors.base import Base, Outcome, Task, make_base
 from residua.validation import (
     check_choice,
@@ -41,10 +40,9 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
     base : "zero", "mean", "linear", "mlp", "hops", "gcn", "sage", "sage-max", "sage-pool", a scikit-learn regressor, \
             a torch module or a ``Network``
         What explains a node from its features. The default, "hops", was the best over the data sets of the paper; it is
-        a network and needs ``residua[gnn]``, "linear" does not. A linear base is fitted together with the correlation by generalised
-        least squares; a scikit-learn regressor is cross-fitted and its out-of-fold residuals are correlated; a network
-        is trained through the likelihood. A torch module is called as
-        ``module(x, edge_index)``.
+        a network and needs ``residua[gnn]``, "linear" does not. A linear base is fitted together with the correlation
+        by generalised least squares; a scikit-learn regressor is cross-fitted and its out-of-fold residuals are
+        correlated; a network is trained through the likelihood. A torch module is called as ``module(x, edge_index)``.
     correlation : "learned", "propagate" or None
         Learned strength and sign of the residuals' correlation; label propagation of them (alpha = 1); or none.
     training : "joint", "post-hoc" or "paper"
@@ -337,7 +335,7 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
     def diagnose(self) -> Diagnosis:
         """How much the neighbours help: leave-one-out accuracy and residual correlation before and after."""
         check_fitted(self)
-        left_out = self._own.left_out
+        left_out, held_out = self._own.left_out, self.outcome_.held_out
         alpha = self.correlation_.interval() if self.correlation_ else {t: (a, a) for t, a in self.alpha_.items()}
         return diagnose(
             graph=self.graph_,
@@ -351,6 +349,7 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
             alpha_interval=alpha,
             correlation=self.correlation,
             p_value=self.correlation_.p_value if self.correlation_ else None,
+            in_sample=held_out is not None and not np.isfinite(held_out).any(),
         )
 
     def save(self, path: Any) -> None:
@@ -359,25 +358,6 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
 
         check_fitted(self)
         save(self, path)
-
-
-def conformal_quantile(scores: np.ndarray, coverage: float) -> float:
-    """The width, in standard deviations, that covers this share of labels with these absolute scores."""
-    scores = np.sort(scores)
-    rank = int(np.ceil((len(scores) + 1) * coverage))
-    # With few labels no finite width has the guarantee: fall back to the widest seen or the Gaussian's.
-    return float(scores[rank - 1]) if rank <= len(scores) else max(scores[-1], norm.ppf((1 + coverage) / 2))
-
-
-def score_unseen(truth: np.ndarray, mean: np.ndarray, unseen: np.ndarray) -> float:
-    """R2 at the nodes whose label the model has not seen."""
-    held_out = ~np.isnan(truth) & unseen
-    if held_out.sum() < 2:
-        raise ValueError(
-            f"y has {held_out.sum()} labels that the model has not seen; at least 2 are needed to score. "
-            "Mask some labels as NaN in fit, or see diagnose() for leave-one-out accuracy."
-        )
-    return metrics.r2(truth[held_out], mean[held_out])
 
 
 def _precision_of(

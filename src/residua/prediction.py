@@ -9,7 +9,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from scipy.stats import norm
 
+from residua import metrics
 from residua.gaussian import Conditional, LeaveOneOut
 from residua.gaussian.propagation import warn_unreached
 from residua.graph import Graph
@@ -70,3 +72,22 @@ class Prediction:
         lonely = rng.standard_normal((count, int(self.alone.sum())))
         draws[:, self.alone] += np.sqrt(self.marginal_variance) * lonely
         return draws
+
+
+def conformal_quantile(scores: np.ndarray, coverage: float) -> float:
+    """The width, in standard deviations, that covers this share of labels with these absolute scores."""
+    scores = np.sort(scores)
+    rank = int(np.ceil((len(scores) + 1) * coverage))
+    # With few labels no finite width has the guarantee: fall back to the widest seen or the Gaussian's.
+    return float(scores[rank - 1]) if rank <= len(scores) else max(scores[-1], norm.ppf((1 + coverage) / 2))
+
+
+def score_unseen(truth: np.ndarray, mean: np.ndarray, unseen: np.ndarray) -> float:
+    """R2 at the nodes whose label the model has not seen."""
+    held_out = ~np.isnan(truth) & unseen
+    if held_out.sum() < 2:
+        raise ValueError(
+            f"y has {held_out.sum()} labels that the model has not seen; at least 2 are needed to score. "
+            "Mask some labels as NaN in fit, or see diagnose() for leave-one-out accuracy."
+        )
+    return metrics.r2(truth[held_out], mean[held_out])
