@@ -19,6 +19,7 @@ BELOW = {
     "graph": {"numerics"},
     "metrics": {"graph"},
     "validation": {"graph"},
+    "tables": {"atomic", "graph", "validation"},
     "gaussian": {"numerics", "graph", "validation"},
     "regressors": {"atomic", "numerics", "graph", "validation"},
     "datasets": {"numerics", "graph", "validation"},
@@ -33,12 +34,19 @@ LAYER = {
     "graph_build": "graph",
     "graph_inputs": "graph",
     "average": "estimator",
+    "comparison": "estimator",
     "nn": "estimator",
     "persistence": "estimator",
     "distributed": "estimator",
     "diagnosis": "estimator",
     "prediction": "estimator",
+    "display": "estimator",
+    "plot": "report",
     "demo": "cli",
+    "cli_compare": "cli",
+    "cli_fit": "cli",
+    "cli_options": "cli",
+    "cli_reproduce": "cli",
 }
 
 TORCH = {"residua.nn"} | {

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from residua.estimator import GraphRegressor
 from residua.graph import Graph
@@ -109,7 +109,7 @@ class Average:
         check_choice(method, ("conformal", "gaussian"), "method")
         check_share(coverage, "coverage")
         mean, std = self.predict(X, y, graph=graph, return_std=True)
-        width = norm.ppf((1 + coverage) / 2)
+        width = ndtri((1 + coverage) / 2)
         error, spread = self._left_out
         if method == "conformal" and error.shape[1]:
             width = conformal_quantile(np.abs(self.weights @ error) / self._combined(spread), coverage)

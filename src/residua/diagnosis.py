@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from residua import metrics
 from residua.graph import Graph
@@ -79,7 +79,7 @@ def diagnose(
     labels = y[~np.isnan(y)]
     judged = np.isfinite(corrected_error)
     scores = (np.abs(corrected_error) / np.sqrt(corrected_variance))[judged]
-    covered = float(np.mean(scores <= norm.ppf(0.95)))
+    covered = float(np.mean(scores <= ndtri(0.95)))
     before = base_error if np.isfinite(base_error).all() else residual
     return Diagnosis(
         n_labelled=int(judged.sum()),

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtri
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 
 from residua.diagnosis import Diagnosis, diagnose
@@ -295,7 +295,7 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
         check_choice(method, ("conformal", "gaussian"), "method")
         check_share(coverage, "coverage")
         mean, std = self.predict(X, y, graph=graph, return_std=True)
-        width = norm.ppf((1 + coverage) / 2) if method == "gaussian" else self._conformal_quantile(coverage)
+        width = ndtri((1 + coverage) / 2) if method == "gaussian" else self._conformal_quantile(coverage)
         return mean - width * std, mean + width * std
 
     def _conformal_quantile(self, coverage: float) -> float:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from residua import metrics
 from residua.gaussian import Conditional, LeaveOneOut
@@ -79,7 +79,7 @@ def conformal_quantile(scores: np.ndarray, coverage: float) -> float:
     scores = np.sort(scores)
     rank = int(np.ceil((len(scores) + 1) * coverage))
     # With few labels no finite width has the guarantee: fall back to the widest seen or the Gaussian's.
-    return float(scores[rank - 1]) if rank <= len(scores) else max(scores[-1], norm.ppf((1 + coverage) / 2))
+    return float(scores[rank - 1]) if rank <= len(scores) else max(scores[-1], ndtri((1 + coverage) / 2))
 
 
 def score_unseen(truth: np.ndarray, mean: np.ndarray, unseen: np.ndarray) -> float:

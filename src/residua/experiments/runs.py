@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import signal
 import time
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
@@ -86,22 +88,36 @@ def _each(tasks: Sequence[Task], work: Work, jobs: int) -> Iterable[Record]:
     before = {name: os.environ.get(name) for name in THREADS}
     # Inherited by the processes: more threads than cores only wait for one another.
     os.environ.update(dict.fromkeys(THREADS, "1"))
+    others = set(multiprocessing.active_children())
+    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _leave_interrupts)
     try:
-        with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
-            futures = [pool.submit(_timed, work, task) for task in tasks]
-            try:
-                for future in as_completed(futures):
-                    yield future.result()
-            finally:
-                pool.shutdown(cancel_futures=True)
+        for future in as_completed([pool.submit(_timed, work, task) for task in tasks]):
+            yield future.result()
+    except BaseException:  # Ctrl-C, or a task that failed: what is still under way will not be kept
+        for process in set(multiprocessing.active_children()) - others:
+            process.terminate()
+        raise
     finally:
+        pool.shutdown(cancel_futures=True)
         for name, value in before.items():
             os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
+def _leave_interrupts() -> None:
+    """Ctrl-C reaches every process of a terminal; the first one answers it for all."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
 def _timed(work: Work, task: Task) -> Record:
     begin = time.perf_counter()
-    results = work(task)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", ".*training was interrupted")
+        try:
+            results = work(task)
+        except UserWarning as warning:
+            if "training was interrupted" not in str(warning):
+                raise
+            raise KeyboardInterrupt(str(warning)) from None  # a network trained half is no result
     return Record(task, results, time.perf_counter() - begin)
 
 

@@ -14,7 +14,7 @@ from typing import NoReturn
 
 import numpy as np
 from scipy.optimize import brentq, minimize, minimize_scalar
-from scipy.stats import chi2, norm
+from scipy.special import chdtrc, chdtri, ndtri
 
 from residua.gaussian.likelihood import Likelihood, QuadraticForm
 from residua.gaussian.precision import ALPHA_MAX
@@ -273,7 +273,7 @@ class Profile:
     def interval(self, at: np.ndarray, t: int, coverage: float) -> tuple[float, float]:
         """Where the profile likelihood of alpha_t falls by the chi-square quantile."""
         self.form.forget()  # the same answer twice, and from a loaded model
-        limit = self.omega(at) + chi2.ppf(coverage, 1)
+        limit = self.omega(at) + chdtri(1, 1 - coverage)
 
         def excess(x: float) -> float:
             return self._others_best(at, t, x) - limit
@@ -325,7 +325,7 @@ class Profile:
             beta=beta / self.size**2,
             beta_stderr=self._log_beta_stderr(at, q) * beta / self.size**2,
             log_likelihood=-self.omega(at) / 2 - self.n * float(np.log(self.size)),
-            p_value=float(chi2.sf(max(gain, 0.0), self.p)),
+            p_value=float(chdtrc(self.p, max(gain, 0.0))),
             n_labelled=self.n,
             alpha_mc_error=named(mc),
             methods={"log-determinant": self.likelihood.ratio.method, "quadratic form": self.form.method},
@@ -344,6 +344,6 @@ class Profile:
 
 
 def _wald(alpha: float, stderr: float, coverage: float) -> tuple[float, float]:
-    width = norm.ppf((1 + coverage) / 2) * stderr / (1 - alpha**2)
+    width = ndtri((1 + coverage) / 2) * stderr / (1 - alpha**2)
     low, high = np.tanh(np.arctanh(alpha) + np.array([-width, width]))
     return float(low), float(high)

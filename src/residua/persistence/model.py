@@ -30,6 +30,7 @@ from residua.persistence.container import (
 )
 from residua.persistence.correlation import Seen, pack_correlation, pack_strategy, unpack_correlation, unpack_strategy
 from residua.persistence.estimators import pack_estimators, unpack_estimators
+from residua.persistence.recipe import pack_recipe, unpack_recipe
 from residua.persistence.values import (
     Arrays,
     Table,
@@ -133,6 +134,7 @@ def _pack(model: GraphRegressor) -> dict[str, bytes]:
         "beta": number(model.beta_),
         "correlation": None if model.correlation_ is None else pack_correlation(model.correlation_, arrays),
         "estimators": sorted(estimators),
+        "recipe": pack_recipe(getattr(model, "recipe_", None), names),
     }
     members = {TABLE: pack_table(table), ARRAYS: pack_arrays(arrays)}
     return members | ({ESTIMATORS: pack_estimators(estimators)} if estimators else {})
@@ -169,6 +171,8 @@ def _unpack(members: Mapping[str, bytes], trusted: list[str | type], module: Any
             outcome = replace(outcome, correlation=fit)
     arrays.check_empty()
     model = GraphRegressor(**_unpack_parameters(need(table, "parameters", dict), estimators, module))
+    if table.get("recipe") is not None:
+        model.recipe_ = unpack_recipe(need(table, "recipe", dict), names)
     return model._store(graph, X, names, y, base, outcome, fit, alpha, stderr, beta)
 
 

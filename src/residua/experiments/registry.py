@@ -1,0 +1,117 @@
+"""What an experiment is, and which there are.
+
+An experiment is a function ``(options, advance) -> Result``. It runs its tasks through ``runs.run``, which keeps them
+in a file of the output folder, and calls ``advance`` as that does.
+"""
+
+from __future__ import annotations
+
+import platform
+import shlex
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib import import_module, metadata
+from pathlib import Path
+
+from residua.experiments.runs import Advance
+from residua.validation import check_choice
+
+PROTOCOLS = ("paper", "best")
+FOLDER = Path("residua-results")
+
+# Name on the command line -> module and function, imported when asked for.
+EXPERIMENTS: dict[str, str] = {
+    "table1": "residua.experiments.tables:table1",
+    "table2": "residua.experiments.tables:table2",
+    "fig-accuracy": "residua.experiments.figures:fig_accuracy",
+    "fig-scaling": "residua.experiments.figures:fig_scaling",
+    "fig-features": "residua.experiments.figures:fig_features",
+    "fig-inductive": "residua.experiments.figures:fig_inductive",
+    "fig-ising": "residua.experiments.figures:fig_ising",
+    "fig-election": "residua.experiments.figures:fig_election",
+}
+
+
+@dataclass(frozen=True)
+class Options:
+    """What one asks of an experiment.
+
+    Parameters
+    ----------
+    seeds : how many random splits, 0 .. seeds - 1
+    datasets, methods : names to keep; None for all
+    jobs : processes
+    protocol : "paper", as the authors' code runs; "best", as well as we can
+    folder : where records, tables and pictures go
+    quick : a smoke test of a minute at most: one seed, few steps, small graphs
+    """
+
+    seeds: int = 10
+    datasets: tuple[str, ...] | None = None
+    methods: tuple[str, ...] | None = None
+    jobs: int = 1
+    protocol: str = "paper"
+    folder: Path = FOLDER
+    quick: bool = False
+
+
+@dataclass(frozen=True)
+class Result:
+    """What an experiment found.
+
+    Parameters
+    ----------
+    name : of the experiment
+    title : a line above the table
+    columns : of the table in the terminal
+    rows : of the table in the terminal, as text; markup of rich is understood
+    markdown : the whole account, also written to one of ``files``
+    files : written to the output folder
+    notes : lines below the table
+    """
+
+    name: str
+    title: str
+    columns: tuple[str, ...]
+    rows: list[tuple[str, ...]]
+    markdown: str
+    files: list[Path] = field(default_factory=list)
+    notes: tuple[str, ...] = ()
+
+
+Experiment = Callable[[Options, Advance], Result]
+
+
+def find(name: str) -> Experiment:
+    """The experiment of that name."""
+    check_choice(name, tuple(EXPERIMENTS), "experiment")
+    module, function = EXPERIMENTS[name].split(":")
+    found: Experiment = getattr(import_module(module), function)
+    return found
+
+
+def chosen(asked: tuple[str, ...] | None, known: tuple[str, ...], argument: str) -> tuple[str, ...]:
+    """The names asked for, in the order of ``known``; all where none was asked for."""
+    if asked is None:
+        return known
+    unknown = [name for name in asked if name not in known]
+    if unknown or not asked:
+        raise ValueError(f"{argument}={', '.join(unknown) or 'nothing'} is unknown; use {', '.join(known)}.")
+    return tuple(name for name in known if name in asked)
+
+
+def provenance() -> str:
+    """Command line, versions and date, to stand under a table or a picture."""
+    packages = ("residua", "numpy", "scipy", "scikit-learn", "torch", "torch_geometric")
+    versions = ", ".join(f"{name} {version}" for name in packages if (version := _version(name)))
+    command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
+    return f"`{command}`, {time.strftime('%Y-%m-%d')}, Python {platform.python_version()}, {versions}"
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None

@@ -1,0 +1,192 @@
+"""Files of columns, CSV or Parquet, read whole or refused with the line at fault.
+
+A CSV file is read as text, so that an id such as 0123 stays as it is written; only an empty cell is a missing one.
+Parquet columns keep their types.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+import pyarrow as pa
+
+SEPARATORS = ",;\t"
+BLOCK = 1 << 24  # bytes; pyarrow refuses a row that is longer
+
+
+class Read(NamedTuple):
+    """The columns of a file, and its separator if it is CSV."""
+
+    frame: pd.DataFrame
+    separator: str | None
+
+
+def read_file(path: str | os.PathLike[str]) -> Read:
+    """The table in a file; an error names the file, the line and the remedy."""
+    path = Path(path)
+    data = _bytes(path)
+    if data.startswith(b"PAR1"):
+        return Read(_checked(_read_parquet(path, data), path), None)
+    if path.suffix.lower() in (".parquet", ".pq"):
+        raise ValueError(f"{path} is no Parquet file (it does not begin with PAR1); write it again, or name it .csv.")
+    if data.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
+        raise ValueError(f"{path} is a spreadsheet or a zip archive; export the sheet as CSV (UTF-8) and give that.")
+    if data.startswith(b"\x1f\x8b"):
+        raise ValueError(f"{path} is compressed by gzip; unpack it first: gunzip {path.name}.")
+    separator = _separator(data, path)
+    return Read(_checked(_read_csv(path, data, separator), path), separator)
+
+
+def _bytes(path: Path) -> bytes:
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder; name a CSV or Parquet file.")
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise FileNotFoundError(f"{path} not found; check the name, and the folder you are in.") from None
+    except OSError as error:
+        raise OSError(f"{path} cannot be read ({error.strerror}); check the file and its permissions.") from error
+    if not data.strip(b"\xef\xbb\xbf \t\r\n"):
+        raise ValueError(
+            f"{path} is empty; give a header line with the names of the columns, then a line for each row."
+        )
+    return data
+
+
+def _checked(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
+    if not len(frame):
+        raise ValueError(f"{path} has a header and no rows; give a line for each row.")
+    return frame
+
+
+def _separator(data: bytes, path: Path) -> str:
+    """The one that is most frequent in the header line: comma, semicolon or tabulator."""
+    line = data.lstrip(b"\r\n").split(b"\n", 1)[0]
+    try:
+        header = line.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        _check_utf8(data, path)
+        raise
+    return max(SEPARATORS, key=header.count)  # the first of equals
+
+
+def _read_csv(path: Path, data: bytes, separator: str) -> pd.DataFrame:
+    import pyarrow.csv as arrow
+
+    names = _header(data, path, separator)
+    try:
+        table = arrow.read_csv(
+            pa.BufferReader(data),
+            read_options=arrow.ReadOptions(block_size=BLOCK),
+            parse_options=arrow.ParseOptions(delimiter=separator, newlines_in_values=True),
+            convert_options=arrow.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.string()), null_values=[""], strings_can_be_null=True
+            ),
+        )
+    except (pa.ArrowInvalid, UnicodeDecodeError) as error:
+        _explain(data, path, separator, len(names))
+        raise ValueError(f"{path} cannot be read as CSV ({_first_line(error)}); write it again.") from None
+    if data.count(b'"') % 2:  # pyarrow takes the rest of the file for a cell whose quote is not closed
+        _explain(data, path, separator, len(names))
+    if not data.endswith((b"\n", b"\r")):
+        warnings.warn(
+            f"{path} does not end with a line break; if it was cut short, its last line is not whole.",
+            UserWarning,
+            stacklevel=4,
+        )
+    return table.to_pandas()
+
+
+def _header(data: bytes, path: Path, separator: str) -> list[str]:
+    """Names of the columns, each once; a column may be without a name."""
+    try:
+        names = next(record for _, record in _records(data, separator))
+    except UnicodeDecodeError:
+        _check_utf8(data, path)
+        raise
+    for name in names:
+        if names.count(name) > 1:
+            called = f"the name {name!r}" if name else "no name"
+            raise ValueError(f"{path} line 1: {names.count(name)} columns have {called}; give each a name of its own.")
+    return names
+
+
+def _records(data: bytes, separator: str) -> Iterator[tuple[int, list[str]]]:
+    """The line on which each record begins, and its cells; empty lines are none."""
+    reader = csv.reader(io.TextIOWrapper(io.BytesIO(data), "utf-8-sig", newline=""), delimiter=separator, strict=True)
+    line = 1
+    for record in reader:
+        if record:
+            yield line, record
+        line = reader.line_num + 1
+
+
+def _explain(data: bytes, path: Path, separator: str, width: int) -> None:
+    """Find the line for which a CSV file is refused; slow and careful."""
+    _check_utf8(data, path)
+    last = 1
+    try:
+        for line, record in _records(data, separator):
+            last = line
+            if len(record) != width:
+                raise ValueError(
+                    f"{path} line {line} has {len(record)} cells but the header names {width} columns; "
+                    "complete the line, put quotes around a cell with a separator in it, "
+                    "or copy the file again if it was cut short."
+                )
+    except csv.Error:
+        raise ValueError(
+            f"{path}: after line {last} a quote is opened and never closed; close it, "
+            "or copy the file again if it was cut short."
+        ) from None
+
+
+def _check_utf8(data: bytes, path: Path) -> None:
+    """Name the first line that is not UTF-8."""
+    coding = "UTF-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "WINDOWS-1252"
+    for number, line in enumerate(data.splitlines(), start=1):
+        try:
+            line.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise ValueError(
+                f"{path} line {number} is not UTF-8 (byte 0x{line[error.start]:02x}); save the file as CSV UTF-8, "
+                f"for instance: iconv -f {coding} -t UTF-8 {path.name} > new.csv."
+            ) from None
+
+
+def line_of(path: Path, separator: str, row: int) -> int:
+    """The line of a CSV file on which a row of the table begins."""
+    for k, (line, _) in enumerate(_records(path.read_bytes(), separator)):
+        if k == row + 1:
+            return line
+    return row + 2
+
+
+def _read_parquet(path: Path, data: bytes) -> pd.DataFrame:
+    import pyarrow.parquet as parquet
+
+    try:
+        table = parquet.read_table(pa.BufferReader(data))
+    except (pa.ArrowException, OSError) as error:
+        raise ValueError(
+            f"{path} is a damaged Parquet file ({_first_line(error)}); copy it again if it was cut short, "
+            "or write it anew."
+        ) from None
+    if len(set(table.column_names)) < table.num_columns:
+        raise ValueError(f"{path} has two columns of one name: {table.column_names}; give each a name of its own.")
+    for k, field in enumerate(table.schema):
+        if pa.types.is_decimal(field.type):
+            table = table.set_column(k, field.name, table.column(k).cast(pa.float64()))
+    return table.to_pandas(ignore_metadata=True)  # else an index would hide a column
+
+
+def _first_line(error: Any) -> str:
+    """The first sentence of what a library says, without the name of what it was given."""
+    return " ".join(str(error).split()).split("'<Buffer>': ")[-1].split(". ")[0][:160].rstrip(".")

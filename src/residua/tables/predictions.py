@@ -1,0 +1,66 @@
+"""What a model says of every node, as a table and in a file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import pandas as pd
+
+from residua.atomic import write_atomically
+
+SUFFIXES = (".csv", ".parquet")
+
+
+def prediction_table(model: Any, data: Any = None, coverage: float = 0.9) -> pd.DataFrame:
+    """One row a node: id, prediction, std, lower, upper, base, correction.
+
+    Parameters
+    ----------
+    model : a fitted ``GraphRegressor``
+    data : ``NodeData`` of another graph; None for the training graph
+    coverage : of the interval from lower to upper
+    """
+    if data is None:
+        graph, X, given = model.graph_, model.X_, {}
+    else:
+        graph, X = data.graph, data.X
+        given = {"X": X, "y": data.y, "graph": graph}
+        X = np.empty((graph.n_nodes, 0)) if X is None else X.to_numpy(float)
+    mean, std = model.predict(**given, return_std=True)
+    lower, upper = model.predict_interval(**given, coverage=coverage)
+    base = model.base_.predict(graph, X)
+    columns = {"prediction": mean, "std": std, "lower": lower, "upper": upper, "base": base, "correction": mean - base}
+    return pd.DataFrame({"id": graph.nodes, **columns})
+
+
+def check_output(path: str | os.PathLike[str], suffixes: tuple[str, ...], inputs: tuple[Any, ...] = ()) -> None:
+    """Refuse, before the work is done, a file that could not be written after it or should not be."""
+    path = Path(path)
+    if path.is_dir():
+        raise ValueError(f"--output {path} is a folder; name a file such as {path / ('out' + suffixes[0])}.")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(
+            f"--output {path} cannot be written: there is no folder {path.parent}; create it first."
+        )
+    if not os.access(path.parent, os.W_OK):
+        raise PermissionError(f"--output {path} cannot be written: no permission to write in {path.parent}.")
+    if len(suffixes) > 1 and path.suffix.lower() not in suffixes:
+        raise ValueError(f"--output {path} should end in {' or '.join(suffixes)}, which says how to write it.")
+    others = [Path(given) for given in inputs if given is not None and Path(given).exists()]
+    if path.exists() and any(path.samefile(other) for other in others):
+        raise ValueError(f"--output {path} is also an input and would be lost; name another file.")
+
+
+def write_table(table: pd.DataFrame, path: str | os.PathLike[str]) -> None:
+    """Write a table to a CSV or Parquet file, whole or not at all."""
+
+    def write(file: BinaryIO) -> None:
+        if Path(path).suffix.lower() == ".parquet":
+            table.to_parquet(file, index=False, engine="pyarrow")
+        else:
+            table.to_csv(file, index=False, lineterminator="\n")
+
+    write_atomically(path, write, "writing the predictions")

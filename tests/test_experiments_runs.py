@@ -1,0 +1,109 @@
+"""The run machinery: an interrupted experiment goes on, a torn line is done again."""
+
+import json
+import multiprocessing
+import warnings
+
+import numpy as np
+import pytest
+
+from residua.experiments.runs import Record, Task, read, run
+from residua.experiments.splits import random_split
+
+TASKS = [Task("t", name, "m", seed) for seed in range(2) for name in ("a", "b")]
+
+
+def double(task):
+    return {"m": {"score": 2.0 * task.seed}}
+
+
+def count_calls(calls):
+    def work(task):
+        calls.append(task)
+        return double(task)
+
+    return work
+
+
+def test_a_finished_file_is_read_and_nothing_is_done_again(tmp_path):
+    calls: list[Task] = []
+    first = run(TASKS, count_calls(calls), tmp_path / "r.jsonl")
+    again = run(TASKS, count_calls(calls), tmp_path / "r.jsonl")
+    assert calls == TASKS
+    assert again == first
+    assert [record.task for record in again] == TASKS
+
+
+def test_an_interrupted_run_goes_on(tmp_path):
+    path = tmp_path / "r.jsonl"
+
+    def stop_at_third(task):
+        if task == TASKS[2]:
+            raise KeyboardInterrupt
+        return double(task)
+
+    with pytest.raises(KeyboardInterrupt):
+        run(TASKS, stop_at_third, path)
+    assert [record.task for record in read(path)] == TASKS[:2]
+    calls: list[Task] = []
+    assert [record.task for record in run(TASKS, count_calls(calls), path)] == TASKS
+    assert calls == TASKS[2:]
+
+
+def test_a_torn_line_is_done_again(tmp_path):
+    path = tmp_path / "r.jsonl"
+    run(TASKS, double, path)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-25])
+    calls: list[Task] = []
+    run(TASKS, count_calls(calls), path)
+    assert calls == TASKS[-1:]
+    lines = path.read_text().splitlines()
+    assert json.loads(lines[-1])["task"]["seed"] == 1
+    assert len(read(path)) == len(TASKS)
+
+
+def test_more_seeds_keep_the_old_ones(tmp_path):
+    path = tmp_path / "r.jsonl"
+    run(TASKS[:2], double, path)
+    seen: list[tuple[int, int, Record | None]] = []
+    run(TASKS, double, path, advance=lambda *step: seen.append(step))
+    assert [(done, of) for done, of, _ in seen] == [(2, 4), (3, 4), (4, 4)]
+
+
+def test_a_training_that_was_interrupted_is_no_result(tmp_path):
+    def half(task):
+        warnings.warn("training was interrupted; the best network so far is kept.", UserWarning, stacklevel=1)
+        return double(task)
+
+    with pytest.raises(KeyboardInterrupt):
+        run(TASKS, half, tmp_path / "r.jsonl")
+    assert read(tmp_path / "r.jsonl") == []
+
+
+def test_processes_give_the_same_records_in_the_order_of_the_tasks(tmp_path):
+    records = run(TASKS, double, tmp_path / "r.jsonl", jobs=2)
+    assert [(record.task, record.results) for record in records] == [(task, double(task)) for task in TASKS]
+    assert not multiprocessing.active_children()
+
+
+def fail_on_b(task):
+    if task.dataset == "b":
+        raise ValueError("b cannot be had")
+    return double(task)
+
+
+def test_a_failing_task_stops_the_run_and_leaves_no_process(tmp_path):
+    with pytest.raises(ValueError, match="b cannot be had"):
+        run(TASKS, fail_on_b, tmp_path / "r.jsonl", jobs=2)
+    assert not multiprocessing.active_children()
+
+
+def test_the_parts_of_a_split_are_all_nodes_once():
+    split = random_split(101, seed=3)
+    assert [len(split.train), len(split.validation), len(split.test)] == [61, 20, 20]
+    assert sorted(np.concatenate([split.train, split.validation, split.test])) == list(range(101))
+    known = split.known(np.arange(101.0))
+    assert np.isnan(known[split.test]).all()
+    assert np.isnan(known[split.validation]).all()
+    assert (known[split.train] == split.train).all()

@@ -1,0 +1,235 @@
+"""The tables: what is compared with what, how it is written, and the command line around it."""
+
+import sys
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from residua.cli import app, main
+from residua.cli_reproduce import _blocks
+from residua.experiments import best, paper, sets, tables, transductive
+from residua.experiments.paper import Reference
+from residua.experiments.registry import EXPERIMENTS, Options, chosen, find
+from residua.experiments.runs import Record, Task
+from residua.experiments.summary import BELOW, Cell, gather, learned, markdown_table, rows
+
+runner = CliRunner()
+
+
+def cell(mean, reference):
+    return Cell("election", "GNN", (mean - 0.01, mean + 0.01), reference)
+
+
+@pytest.mark.parametrize(
+    ("mean", "sd", "below"),
+    [(0.47, 0.03, False), (0.469, 0.03, True), (0.46, 0.05, False), (0.459, 0.05, True), (0.9, 0.03, False)],
+)
+def test_a_mean_is_marked_when_it_is_further_below_than_chance(mean, sd, below):
+    found = cell(mean, Reference(0.50, sd))
+    assert found.below is below
+    assert (BELOW in found.text()) is below
+    assert (BELOW in found.lines()) is below
+
+
+def test_outdated_cells_are_compared_with_the_logs():
+    income, election = paper.CELLS1["income", "C-GNN"], paper.CELLS1["election", "C-GNN"]
+    assert (income.mean, income.goal) == (0.81, 0.791)
+    assert (election.logs, election.goal) == (0.691, 0.69)
+    assert paper.CELLS1["twitch", "LP"].goal == -0.078
+
+
+def test_text_shows_ours_theirs_and_the_difference():
+    assert cell(0.52, Reference(0.50, 0.03, 0.51)).text() == "0.520 ± 0.014 (0.50; 0.510) +0.020"
+    assert cell(0.52, Reference(0.50, 0.03)).lines() == ".520±.014\n[dim].500 +.020[/]"
+    assert cell(0.52, None).text() == "0.520 ± 0.014"
+    assert Cell("a", "b", (0.5,)).sd == 0.0
+
+
+def test_every_set_has_its_numbers():
+    for table, methods in ((paper.CELLS1, paper.METHODS1), (paper.CELLS2, paper.METHODS2)):
+        assert table.keys() == {(name, method) for name in sets.SETS for method in methods}
+    assert paper.ALPHA.keys() == paper.BETA.keys() == set(sets.SETS)
+    assert paper.CELLS2["twitch", "C-SAGE-pool"] == Reference(0.71, 0.03)
+
+
+def test_alphas_agree_within_a_tenth_and_by_sign():
+    assert tables.alpha_agrees(np.array([0.9, 0.2]), (0.95, 0.17))
+    assert not tables.alpha_agrees(np.array([0.84]), (0.95,), (0.951,))
+    assert not tables.alpha_agrees(np.array([-0.02]), (0.05,))
+
+
+def test_records_become_rows():
+    records = [
+        Record(Task("t", name, "GNN", seed), {"GNN": {"score": 0.1 * seed}, "LP-GNN": {"score": 0.5}}, 1.0)
+        for seed in range(3)
+        for name in ("election", "twitch")
+    ]
+    table = rows(gather(records, ("LP", "LP-GNN", "GNN"), paper.CELLS1), ("LP", "LP-GNN", "GNN"))
+    assert list(table) == ["election", "twitch"]
+    nothing, half, mean = table["election"]
+    assert nothing is None
+    assert half.mean == 0.5
+    assert mean.mean == pytest.approx(0.1)
+    assert mean.reference == paper.CELLS1["election", "GNN"]
+
+
+def test_alphas_are_averaged_over_seeds():
+    values = [{"score": 0.0, "alpha": [0.9, x], "beta": 2.0 + x} for x in (0.1, 0.3)]
+    records = [Record(Task("t", "anaheim", "C-GNN", k), {"C-GNN": v}, 1.0) for k, v in enumerate(values)]
+    mean, sd, beta = learned(records, "C-GNN")["anaheim"]
+    np.testing.assert_allclose([*mean, *sd, beta], [0.9, 0.2, 0.0, 0.1, 2.2])
+    table = tables.alpha_table(records)
+    assert "+0.900 ± 0.000, +0.200 ± 0.100 | +0.95, +0.17 | +0.946, +0.165 | yes | 2.20 | 6.69" in table
+
+
+def test_markdown_table():
+    assert markdown_table(["", "A"], [["x", "1"]]) == "|  | A |\n| --- | ---: |\n| x | 1 |"
+
+
+def test_one_training_serves_a_method_and_its_propagation():
+    todo = tables.tasks("table1", ("MLP", "LP-MLP", "C-MLP", "LP"), Options(seeds=2, datasets=("twitch",)))
+    assert [(task.method, task.seed) for task in todo] == [(m, s) for s in (0, 1) for m in ("MLP", "C-MLP", "LP")]
+
+
+def test_names_are_kept_in_their_order_and_unknown_ones_refused():
+    assert chosen(("b", "a"), ("a", "b", "c"), "datasets") == ("a", "b")
+    assert chosen(None, ("a", "b"), "datasets") == ("a", "b")
+    with pytest.raises(ValueError, match=r"datasets=x is unknown; use a, b\."):
+        chosen(("a", "x"), ("a", "b"), "datasets")
+
+
+def test_weights_are_drawn_to_the_better_model_and_add_up(rng):
+    y = rng.normal(size=400)
+    predictions = np.stack([y + rng.normal(size=400) * noise for noise in (0.1, 1.0, 1.0)])
+    weights = best.choose_weights(predictions, y, trust=0.5)
+    assert weights.sum() == pytest.approx(1)
+    assert (weights >= 0.5 / 3 - 1e-9).all()
+    assert weights.argmax() == 0
+    np.testing.assert_allclose(best.choose_weights(predictions, y, trust=0.0), 1 / 3)
+
+
+def test_the_validation_labels_choose_and_the_test_labels_only_report():
+    results = best.work(Task("best", "ising-", "best", 0, transductive.QUICK))
+    name = max(best.MODELS, key=lambda name: results[name]["validation"])
+    assert results["chosen"] == {"score": results[name]["score"], "model": name}
+    assert "validation" not in results["average"]  # its weights have seen those labels
+
+
+def test_columns_are_broken_into_blocks_that_fit():
+    assert _blocks([5, 10, 10, 10], 80) == [[0, 1, 2, 3]]
+    assert _blocks([5, 10, 10, 10], 36) == [[0, 1, 2], [0, 3]]
+    assert _blocks([5, 50, 50], 20) == [[0, 1], [0, 2]]
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_experiment_of_the_registry_exists(name):
+    assert callable(find(name))
+
+
+def test_spins_are_new_for_every_seed_and_roads_the_same(data_folder):
+    assert (sets.load("ising+", 0).y != sets.load("ising+", 1).y).any()
+    assert sets.load("anaheim", 0) is sets.load("anaheim", 1)
+
+
+@pytest.mark.parametrize("name", sets.SETS)
+def test_every_set_trains(name, data_folder):
+    results = transductive.work(Task("table1", name, "LP", 0, transductive.QUICK))
+    assert -1 < results["LP"]["score"] < 1
+
+
+def test_a_base_and_its_propagation_come_from_one_training():
+    results = transductive.work(Task("table1", "ising+", "MLP", 0, transductive.QUICK))
+    assert results.keys() == {"MLP", "LP-MLP"}
+    results = transductive.work(Task("table1", "ising-", "C-GNN", 0, transductive.QUICK))
+    assert results["C-GNN"]["alpha"][0] < 0
+    assert results["C-GNN"]["beta"] > 0
+
+
+def invoke(*words):
+    result = runner.invoke(app, ["reproduce", *words, "--quick", "--jobs", "1"])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_table1_is_printed_and_written(tmp_path):
+    output = invoke("table1", "-o", str(tmp_path))
+    assert "smoke test" in output
+    assert "contacts-simulated" in output
+    assert (tmp_path / "table1.png").read_bytes().startswith(b"\x89PNG")
+    text = (tmp_path / "table1.md").read_text()
+    for word in ("| ising- |", "C-GNN", "numpy", "Python", "likeness"):
+        assert word in text
+    before = (tmp_path / "table1.jsonl").read_bytes()
+    invoke("table1", "-o", str(tmp_path))
+    assert (tmp_path / "table1.jsonl").read_bytes() == before
+
+
+def test_table2_and_a_choice_of_methods(tmp_path):
+    invoke("table2", "-o", str(tmp_path), "--datasets", "ising+", "--methods", "GCN,LP-GCN,C-SAGE-pool")
+    text = (tmp_path / "table2.md").read_text()
+    assert "|  | GCN | LP-GCN | C-SAGE-pool |" in text
+    assert "SAGE-max" not in text
+
+
+def test_protocol_best(tmp_path):
+    invoke("table1", "--protocol", "best", "-o", str(tmp_path), "--datasets", "ising-")
+    text = (tmp_path / "best.md").read_text()
+    assert f"| {' | '.join(best.METHODS)} |" in text
+
+
+def test_a_comparison_is_written_in_full(tmp_path):
+    """The files of a run that is not quick, from records that are there already."""
+    for method, results in {"GNN": {"GNN": 0.5, "LP-GNN": 0.7}, "C-GNN": {"C-GNN": 0.69}}.items():
+        values = {name: {"score": score, "alpha": [0.95], "beta": 66.0} for name, score in results.items()}
+        with open(tmp_path / "table1.jsonl", "a") as file:
+            file.write(Record(Task("table1", "election", method, 0), values, 1.0).line() + "\n")
+    options = Options(1, ("election",), ("GNN", "LP-GNN", "C-GNN"), folder=tmp_path)
+    result = tables.table1(options, lambda *_: None)
+    assert "0.500 ± 0.000 (0.51; 0.508) -0.010" in result.markdown
+    assert "| election | +0.950 ± 0.000 | +0.95 | +0.951 | yes | 66.00 | 66.50 |" in result.markdown
+    assert all(file.exists() for file in result.files)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["table1", "--datasets", "mars"], "datasets=mars is unknown; use ising+, ising-, income"),
+        (["table1", "--methods", "GNN,ABC"], "methods=ABC is unknown; use LP, MLP"),
+        (["table1", "--protocol", "best", "--methods", "LP"], "methods=LP is unknown; use C-hops"),
+        (["table2", "--protocol", "best"], "protocol='best' belongs to table1"),
+        (["table1", "--protocol", "good"], "protocol='good' is unknown"),
+        (["table9"], "experiment='table9' is unknown"),
+    ],
+)
+def test_wrong_names_end_in_one_line_and_exit_code_2(words, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["residua", "reproduce", *words, "-o", str(tmp_path)])
+    with pytest.raises(SystemExit) as exit:
+        main()
+    assert exit.value.code == 2
+    error = capsys.readouterr().err.strip()
+    assert error.startswith(f"residua: {message}")
+    assert "\n" not in error
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_data_list_names_every_set_and_its_terms():
+    result = runner.invoke(app, ["data", "list"], env={"COLUMNS": "200"})
+    assert result.exit_code == 0
+    for word in ("county", "anaheim", "twitch", "contacts-simulated", "own copy", "CC0"):
+        assert word in result.output
+
+
+def test_data_fetch_finds_the_files_that_are_here(data_folder):
+    result = runner.invoke(app, ["data", "fetch", "anaheim", "elect80"])
+    assert result.exit_code == 0, result.output
+    assert "anaheim: 2 files in" in result.output
+    assert "elect80: needs no files" in result.output
+
+
+def test_data_fetch_refuses_an_unknown_name(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["residua", "data", "fetch", "mars"])
+    with pytest.raises(SystemExit) as exit:
+        main()
+    assert exit.value.code == 2
+    assert capsys.readouterr().err.startswith("residua: name='mars' is unknown")
