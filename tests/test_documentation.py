@@ -5,6 +5,9 @@ import io
 import os
 import re
 import runpy
+import shlex
+import subprocess
+import sys
 from contextlib import redirect_stdout
 from importlib import import_module
 from itertools import pairwise
@@ -40,10 +43,13 @@ def test_code_blocks_of_a_page_run_and_print_what_the_page_shows(page, tmp_path,
     namespace = {"__name__": "__page__"}
     blocks = [*FENCE.finditer(text), None]
     for block, following in pairwise(blocks):
-        if block[1] != "python":
-            continue
         line = text.count("\n", 0, block.start()) + 1
-        printed = run(block[2], namespace, f"{page.name}, line {line}")
+        if block[1] == "python":
+            printed = run(block[2], namespace, f"{page.name}, line {line}")
+        elif block[1] == "bash" and block[2].startswith("residua "):
+            printed = "".join(run_command(command) for command in block[2].strip().splitlines())
+        else:
+            continue
         if following and following[1] == "text" and not text[block.end() : following.start()].strip():
             assert_same_text(printed, following[2], f"{page.name}, line {line}")
 
@@ -54,6 +60,15 @@ def run(code, namespace, where):
     with redirect_stdout(out):
         exec(compile(code, where, "exec"), namespace)
     return out.getvalue()
+
+
+def run_command(command):
+    """What a command of residua prints, in the current folder."""
+    _, *words = shlex.split(command)
+    program = Path(sys.executable).with_name("residua")
+    done = subprocess.run([program, *words], capture_output=True, text=True, env=os.environ | {"COLUMNS": "100"})
+    assert done.returncode == 0, f"{command}\n{done.stderr}"
+    return done.stdout
 
 
 def assert_same_text(printed, shown, where):
