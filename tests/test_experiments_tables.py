@@ -102,11 +102,14 @@ def test_names_are_kept_in_their_order_and_unknown_ones_refused():
 def test_weights_are_drawn_to_the_better_model_and_add_up(rng):
     y = rng.normal(size=400)
     predictions = np.stack([y + rng.normal(size=400) * noise for noise in (0.1, 1.0, 1.0)])
-    weights = best.choose_weights(predictions, y, trust=0.5)
+    weights = best.weigh(predictions, y, trust=0.5)
     assert weights.sum() == pytest.approx(1)
     assert (weights >= 0.5 / 3 - 1e-9).all()
     assert weights.argmax() == 0
-    np.testing.assert_allclose(best.choose_weights(predictions, y, trust=0.0), 1 / 3)
+    np.testing.assert_allclose(best.weigh(predictions, y, trust=0.0), 1 / 3)
+    chosen = best.choose_weights(predictions, y)
+    assert chosen.sum() == pytest.approx(1)
+    assert chosen.argmax() == 0
 
 
 def test_the_validation_labels_choose_and_the_test_labels_only_report():

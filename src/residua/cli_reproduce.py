@@ -30,6 +30,7 @@ def reproduce(
         ),
     ],
     seeds: Annotated[int, typer.Option(min=1, help="Random splits.")] = 10,
+    first_seed: Annotated[int, typer.Option(min=0, help="The first of them.")] = 0,
     datasets: Annotated[str | None, typer.Option(help="Only these, with commas: election,twitch.")] = None,
     methods: Annotated[str | None, typer.Option(help="Only these, with commas: GNN,C-GNN.")] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Processes side by side.")] = 2,
@@ -48,9 +49,11 @@ def reproduce(
     check_choice(protocol, PROTOCOLS, "protocol")
     if output.exists() and not output.is_dir():
         raise ValueError(f"--output {output} is a file; name a folder.")
+    if experiment == "all" and (datasets or methods or protocol != "paper"):
+        raise ValueError("--datasets, --methods and --protocol belong to one experiment; name it in place of all.")
     names = tuple(EXPERIMENTS) if experiment == "all" else (experiment,)
     found = [(name, find(name)) for name in names]
-    options = Options(seeds, _names(datasets), _names(methods), jobs, protocol, output, quick)
+    options = Options(seeds, _names(datasets), _names(methods), jobs, protocol, output, quick, first_seed)
     console = Console()
     for name, run in found:
         with _progress(name, console) as advance:

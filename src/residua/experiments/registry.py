@@ -40,7 +40,8 @@ class Options:
 
     Parameters
     ----------
-    seeds : how many random splits, 0 .. seeds - 1
+    seeds : how many random splits
+    first_seed : the first of them, for splits that no choice has seen
     datasets, methods : names to keep; None for all
     jobs : processes
     protocol : "paper", as the authors' code runs; "best", as well as we can
@@ -55,6 +56,12 @@ class Options:
     protocol: str = "paper"
     folder: Path = FOLDER
     quick: bool = False
+    first_seed: int = 0
+
+    @property
+    def all_seeds(self) -> range:
+        """One for each split; a smoke test has one."""
+        return range(self.first_seed, self.first_seed + (1 if self.quick else self.seeds))
 
 
 @dataclass(frozen=True)

@@ -45,9 +45,10 @@ def tasks(name: str, methods: Sequence[str], options: Options) -> list[Task]:
     trainings = list(dict.fromkeys(transductive.training_of(method) for method in methods))
     default = GENERATED if options.quick else SETS
     datasets = chosen(options.datasets, SETS, "datasets") if options.datasets else default
-    seeds = 1 if options.quick else options.seeds
     setting = transductive.QUICK if options.quick else ""
-    return [Task(name, d, training, seed, setting) for seed in range(seeds) for d in datasets for training in trainings]
+    return [
+        Task(name, d, training, seed, setting) for seed in options.all_seeds for d in datasets for training in trainings
+    ]
 
 
 def _table(

@@ -51,7 +51,7 @@ def fig_features(options: Options, advance: Advance) -> Result:
     counts = COUNTS[setting(options)]
     tasks = [
         Task(NAME, f"income-{d}", method, seed, setting(options))
-        for seed in range(seed_count(options))
+        for seed in options.all_seeds
         for d in counts
         for method in TRAININGS
     ]

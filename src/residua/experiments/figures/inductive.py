@@ -83,7 +83,7 @@ def fig_inductive(options: Options, advance: Advance) -> Result:
     methods = chosen(options.methods, METHODS, "methods")
     tasks = [
         Task(NAME, name, method, seed, setting(options))
-        for seed in range(seed_count(options))
+        for seed in options.all_seeds
         for name in names
         for method in methods
     ]
