@@ -14,7 +14,7 @@ import dense
 import residua
 from graphs import CASES, case, grid, small_world
 from residua.gaussian import Likelihood
-from residua.gaussian.fit import fit_profile
+from residua.gaussian.fit import A_MAX, Profile, fit_profile
 from residua.numerics import Cholesky, Eigen, Lanczos
 
 BORDER = 1 - 1e-5
@@ -447,3 +447,16 @@ def test_summary_tells_every_number():
     for part in (f"beta = {fit.beta:.4g}", f"{fit.log_likelihood:.2f}", "exact: ", "likelihood-ratio"):
         assert part in text
     assert "Monte-Carlo" not in text
+
+
+def test_an_interval_from_the_very_limit_ends_inside():
+    """A smooth field on a ring: the likelihood falls a little inside of the limit, where a search may end exactly."""
+    n = 400
+    ring = residua.Graph.from_edges(np.arange(n), (np.arange(n) + 1) % n)
+    labelled = np.arange(n) % 3 > 0
+    profile = Profile(Likelihood(ring, labelled), np.sin(2 * np.pi * np.arange(n) / n)[labelled])
+    lower, upper = profile.interval(np.array([A_MAX]), 0, 0.95)
+    assert 0.9 < lower < 1
+    assert upper == 1
+    assert profile._drop_by_one(np.array([A_MAX]), 0) < 0.1
+    assert profile.interval(np.array([-A_MAX]), 0, 0.95)[0] == -1

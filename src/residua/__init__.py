@@ -24,13 +24,14 @@ _HOME = {
     "load": "residua.persistence",
     "propagate": "residua.gaussian",
 }
-_MODULES = ("datasets", "metrics")
+_MODULES = ("datasets", "metrics", "plot")
 
 __all__ = sorted([*_HOME.keys() - {"Network"}, *_MODULES])  # Network needs the extra residua[gnn]
 
 if TYPE_CHECKING:
     from residua import datasets as datasets
     from residua import metrics as metrics
+    from residua import plot as plot
     from residua.average import Average as Average
     from residua.estimator import GraphRegressor as GraphRegressor
     from residua.gaussian import CorrelationFit as CorrelationFit

@@ -352,6 +352,12 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
             in_sample=held_out is not None and not np.isfinite(held_out).any(),
         )
 
+    def _html_repr(self) -> str:
+        """What a notebook shows."""
+        from residua.display import model_html
+
+        return model_html(self)
+
     def save(self, path: Any) -> None:
         """Write the fitted model to one file, whole or not at all; ``residua.load`` reads it."""
         from residua.persistence import save

@@ -285,11 +285,11 @@ class Profile:
     def _crossing(excess: Callable[[float], float], start: float, sign: int, tol: float = 1e-4) -> float:
         """The alpha at which ``excess`` turns positive on one side of ``start``; -1 or 1 if it never does."""
         inner, step = start, 0.25
-        while abs(inner) < A_MAX:
+        while sign * inner < A_MAX:
             outer = float(np.clip(inner + sign * step, -A_MAX, A_MAX))
             if excess(outer) > 0:
                 return float(np.tanh(brentq(excess, inner, outer, xtol=tol)))
-            if abs(outer) == A_MAX:
+            if sign * outer == A_MAX:
                 break
             inner, step = outer, 2 * step
         return float(sign)

@@ -17,7 +17,7 @@ import numpy as np
 
 from residua.gaussian.precision import unit_precision
 from residua.graph import Graph
-from residua.numerics import Lanczos, Ratio, Solver, Sparse, Strategy
+from residua.numerics import Lanczos, Ratio, Shifted, Solver, Sparse, Strategy
 from residua.numerics.lanczos import BlockLanczos, BlockQuadrature
 from residua.numerics.logdet import auto
 
@@ -64,6 +64,7 @@ class Likelihood:
         self.L, self.U = np.flatnonzero(inside), np.flatnonzero(~inside)
         self.solver = solver or Solver()
         self.strategy = self._strategy(logdet, random_state)
+        self._precisions: tuple[np.ndarray, tuple[Shifted, Shifted]] | None = None
 
     def _strategy(self, logdet: str | Strategy, random_state: int) -> Strategy:
         if isinstance(logdet, Strategy):
@@ -81,6 +82,13 @@ class Likelihood:
     def terms_UU(self) -> list[Sparse]:
         return [S.submatrix(self.U) for S in self.terms]
 
+    def precisions(self, alpha: np.ndarray) -> tuple[Shifted, Shifted]:
+        """G and G_UU for beta = 1; kept for the last alpha, since several edge types have to be added up."""
+        if self._precisions is None or not np.array_equal(self._precisions[0], alpha):
+            pair = unit_precision(self.terms, alpha), unit_precision(self.terms_UU, alpha)
+            self._precisions = np.array(alpha, float), pair
+        return self._precisions[1]
+
     def embed(self, R: np.ndarray) -> np.ndarray:
         """Columns (|L|, k) as (n, k), zero at U."""
         out = np.zeros((self.terms[0].shape[0], R.shape[1]))
@@ -90,15 +98,15 @@ class Likelihood:
     def extend(self, R: np.ndarray, alpha: np.ndarray, start: np.ndarray | None = None) -> np.ndarray:
         """Columns R (|L|, k) carried on to U by their conditional mean, one solve each; (n, k)."""
         full = self.embed(R)
-        G_UU = unit_precision(self.terms_UU, alpha)
-        pull = -(unit_precision(self.terms, alpha) @ full)[self.U]
+        G, G_UU = self.precisions(alpha)
+        pull = -(G @ full)[self.U]
         full[self.U] = self.solver.solve(G_UU, pull, None if start is None else start[self.U]).X
         return full
 
     def omega(self, r: np.ndarray, alpha: np.ndarray, beta: float) -> Omega:
         """Value and gradients at residuals r (|L|,)."""
         full = self.extend(r[:, None], alpha)
-        Gr = unit_precision(self.terms, alpha) @ full
+        Gr = self.precisions(alpha)[0] @ full
         q = float((full * Gr).sum())
         slope = np.array([-(full * (S @ full)).sum() for S in self.terms])
         h, dh = self.ratio.value(alpha), self.ratio.gradient(alpha)
@@ -156,7 +164,7 @@ class QuadraticForm:
     def __call__(self, alpha: np.ndarray) -> np.ndarray:
         if self.rule is None:
             full = self._extended(alpha)
-            return full.T @ (unit_precision(self.likelihood.terms, alpha) @ full)
+            return full.T @ (self.likelihood.precisions(alpha)[0] @ full)
         a = float(alpha[0])
         return self.constant - a * self.linear - a * a * self.rule.apply(lambda x: 1 / (1 - a * x))
 

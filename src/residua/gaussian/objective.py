@@ -51,7 +51,7 @@ class Objective:
     def loss(self, r: np.ndarray) -> tuple[float, np.ndarray]:
         """Value and gradient at residuals r (|L|,)."""
         self._last = self.likelihood.extend(r[:, None], self.alpha, self._last)
-        Gr = unit_precision(self.likelihood.terms, self.alpha) @ self._last
+        Gr = self.likelihood.precisions(self.alpha)[0] @ self._last
         self._q = float((self._last * Gr).sum())
         value = float(np.log(self._q / len(r))) - self._height / len(r)
         return value, 2 * Gr[self.likelihood.L, 0] / self._q

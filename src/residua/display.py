@@ -1,0 +1,96 @@
+"""A fitted model as a notebook shows it: its settings, its data and what it learned, from what is at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from residua import metrics
+
+if TYPE_CHECKING:
+    from residua.estimator import GraphRegressor
+
+# Leaving labels out takes a factorisation: a glance at a large model is not worth one.
+QUICK = 5_000
+
+STYLE = (
+    "border:1px solid color-mix(in srgb, currentColor 25%, transparent);border-radius:8px;padding:.7em 1em;"
+    "display:inline-block;font:13px/1.5 system-ui,sans-serif;max-width:100%;box-sizing:border-box"
+)
+
+
+def model_html(model: GraphRegressor) -> str:
+    """Settings, size, labelled share, alpha with its 95 % interval and leave-one-out R2, as escaped HTML.
+
+    Beyond 5,000 nodes the R2 with neighbours is shown only where ``diagnose`` or ``predict`` has computed it.
+
+    Examples
+    --------
+    >>> import residua
+    >>> "not fitted" in model_html(residua.GraphRegressor())
+    True
+    """
+    rows = [("settings", _settings(model)), *(_found(model) if hasattr(model, "graph_") else _nothing())]
+    cells = "".join(
+        f'<tr><th style="text-align:left;vertical-align:top;padding:0 1.2em 0 0;font-weight:400;opacity:.7">'
+        f'{escape(name)}</th><td style="text-align:left;padding:0">{escape(text)}</td></tr>'
+        for name, text in rows
+    )
+    heading = f'<b style="font-size:1.1em">{escape(type(model).__name__)}</b>'
+    return f'<div style="{STYLE}">{heading}<table style="border:0;margin:.4em 0 0">{cells}</table></div>'
+
+
+def _nothing() -> Iterator[tuple[str, str]]:
+    yield "state", "not fitted"
+
+
+def _settings(model: GraphRegressor) -> str:
+    """Those that were changed; all others are at their default."""
+    usual = type(model)().get_params(deep=False)
+    given = model.get_params(deep=False)
+    told = [f"{name}={_short(value)}" for name, value in given.items() if name in ("base", "correlation")]
+    return ", ".join(
+        told
+        + [f"{k}={_short(v)}" for k, v in given.items() if k not in ("base", "correlation") and _differs(v, usual[k])]
+    )
+
+
+def _differs(value: Any, usual: Any) -> bool:
+    return value is not usual and repr(value) != repr(usual)
+
+
+def _short(value: Any, limit: int = 120) -> str:
+    text = repr(value)
+    return text if len(text) <= limit else text[: limit - 1] + "\N{HORIZONTAL ELLIPSIS}"
+
+
+def _found(model: GraphRegressor) -> Iterator[tuple[str, str]]:
+    graph, labelled = model.graph_, int((~np.isnan(model.y_)).sum())
+    yield "graph", f"{graph.n_nodes:,} nodes, {graph.n_edges:,} edges"
+    yield "labels", f"{labelled:,} known ({labelled / graph.n_nodes:.0%}), {graph.n_nodes - labelled:,} predicted"
+    # Wald intervals: those of the profile likelihood would ask for more solves.
+    fit = model.correlation_
+    ends = replace(fit, profile=None).interval() if fit else {}
+    for kind, alpha in model.alpha_.items():
+        interval = f", 95 % [{ends[kind][0]:+.4f}, {ends[kind][1]:+.4f}]" if kind in ends else ""
+        yield f"alpha[{kind}]", f"{alpha:+.4f}{interval}"
+    yield "leave-one-out R2", ", ".join(_accuracy(model)) or "see diagnose()"
+
+
+def _accuracy(model: GraphRegressor) -> Iterator[str]:
+    labels = model.y_[~np.isnan(model.y_)]
+    yield from _r2(labels, model.outcome_.alone, "base alone")
+    own = model._own_prediction
+    if model.graph_.n_nodes <= QUICK or (own is not None and "left_out" in vars(own)):
+        own = model._own
+        yield from _r2(labels, np.where(own.honest, own.left_out.error, np.nan), "with the neighbours")
+
+
+def _r2(labels: np.ndarray, error: np.ndarray, name: str) -> Iterator[str]:
+    judged = np.isfinite(error)
+    if judged.sum() > 1 and np.ptp(labels[judged]) > 0:
+        yield f"{metrics.r2(labels[judged], (labels - error)[judged]):.3f} {name}"

@@ -1,0 +1,303 @@
+"""Plots for notebooks: the map of a fitted model, its calibration, its correlation and its learning curve.
+
+Each function returns matplotlib's Figure or Axes. Given no axes, it makes a figure of its own and touches no global
+state: the last expression of a notebook cell is shown as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.sparse import csgraph
+from scipy.stats import norm
+from sklearn.base import clone
+
+from residua import metrics
+from residua.report.contents import Contents, layers
+from residua.report.plots import INK, layout, strip
+from residua.validation import check_choice, check_count, check_fitted
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from residua.estimator import GraphRegressor
+    from residua.graph import Graph
+
+__all__ = ["calibration", "correlation", "learning_curve", "map"]
+
+BLUE, GREY, RED = "#2a5f9e", "#8a8f98", "#b3402f"
+SHARES = (0.05, 0.1, 0.2, 0.4, 0.6, 0.8)
+MAX_STARTS = 500  # nodes from which distances are counted
+
+
+def map(
+    model: GraphRegressor,
+    positions: Any = None,
+    *,
+    panels: Sequence[str] | None = None,
+    edges: bool = True,
+    **options: Any,
+) -> Figure:
+    """Truth, base prediction, residual, correction and final prediction on a map or a drawing of the graph.
+
+    Parameters
+    ----------
+    model : GraphRegressor
+        Fitted.
+    positions : array or DataFrame, shape (n, 2), optional
+        As in `residua.report.strip`: a DataFrame with columns longitude and latitude makes a map. By default a
+        layout of the graph.
+    panels : sequence of str, optional
+        Some of "truth", "base prediction", "residual", "correction", "final prediction" and "uncertainty"; the
+        first five by default. An uncertainty has a picture of its own, since its scale is another.
+    edges : bool
+        Draw them?
+    options
+        Of `residua.report.strip`, such as ``width``, ``label`` or ``path``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> import residua
+    >>> data = residua.datasets.load_elect80()
+    >>> model = residua.GraphRegressor("linear").fit(data.X, data.y, graph=data.graph)
+    >>> figure = residua.plot.map(model, data.nodes, label="turnout")
+    """
+    values = layers(Contents(model))
+    chosen = list(values)[:5] if panels is None else list(panels)
+    for title in chosen:
+        check_choice(title, tuple(values), "panels")
+    if "uncertainty" in chosen and len(chosen) > 1:
+        raise ValueError('"uncertainty" has a scale of its own; draw it by itself: panels=["uncertainty"].')
+    graph = model.graph_
+    where = layout(graph) if positions is None else positions
+    return strip(where, {title: values[title] for title in chosen}, graph=graph if edges else None, **options)
+
+
+def calibration(model: GraphRegressor, ax: Axes | None = None) -> Axes:
+    """How often intervals hold the label, each label left out in turn, against how often they claim to.
+
+    The band holds 95 % of the curves of a model whose intervals are right.
+
+    Parameters
+    ----------
+    model : GraphRegressor
+        Fitted.
+    ax : matplotlib.axes.Axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> import residua
+    >>> data = residua.datasets.load_elect80()
+    >>> model = residua.GraphRegressor("linear").fit(data.X, data.y, graph=data.graph)
+    >>> residua.plot.calibration(model).get_xlabel()
+    'intervals claim to cover'
+    """
+    z = np.abs(Contents(model).z_scores)
+    claimed = np.linspace(0.01, 0.99, 99)
+    covered = np.searchsorted(np.sort(z), norm.ppf((1 + claimed) / 2), side="right") / len(z)
+    chance = norm.ppf(0.975) * np.sqrt(claimed * (1 - claimed) / len(z))
+    ax = _axes(ax, (4.2, 4.2))
+    ax.fill_between(claimed, claimed - chance, claimed + chance, color=GREY, alpha=0.25, lw=0, label="right, 95 %")
+    ax.plot([0, 1], [0, 1], color=GREY, lw=1)
+    ax.plot(claimed, covered, color=BLUE, lw=2, label=f"{len(z):,} labels left out")
+    ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", xlabel="intervals claim to cover", ylabel="intervals cover")
+    ax.legend(frameon=False, loc="upper left")
+    return ax
+
+
+def correlation(model: GraphRegressor, ax: Axes | None = None, *, kind: str = "hops", max_hops: int = 6) -> Axes:
+    """What neighbours share: the residuals' correlation by distance, or the likelihood of alpha.
+
+    Parameters
+    ----------
+    model : GraphRegressor
+        Fitted.
+    ax : matplotlib.axes.Axes, optional
+    kind : "hops" or "likelihood"
+        "hops": correlation of residuals at pairs of nodes so many edges apart, before the correction and as
+        decorrelated by the model; counted from 500 random nodes on larger graphs. "likelihood": the
+        log-likelihood of each alpha, the others as learned, below its maximum; only where alpha was learned in
+        this session, and by a likelihood.
+    max_hops : int
+        The farthest pairs to count.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> import residua
+    >>> data = residua.datasets.load_elect80()
+    >>> model = residua.GraphRegressor("linear").fit(data.X, data.y, graph=data.graph)
+    >>> residua.plot.correlation(model).get_xlabel()
+    'edges between two nodes'
+    """
+    check_fitted(model)
+    check_choice(kind, ("hops", "likelihood"), "kind")
+    check_count(max_hops, "max_hops", 1)
+    return _likelihood(model, ax) if kind == "likelihood" else _hops(model, ax, max_hops)
+
+
+def _hops(model: GraphRegressor, ax: Axes | None, max_hops: int) -> Axes:
+    found = Contents(model)
+    ax = _axes(ax, (5.2, 3.6))
+    ax.axhline(0, color=GREY, lw=1)
+    for values, colour, label in ((found.before, GREY, "before"), (found.after, BLUE, "decorrelated by the model")):
+        hops, shared = correlogram(values, found.graph, max_hops, model.random_state)
+        ax.plot(hops, shared, "o-", color=colour, lw=2, label=label)
+    ax.set(xlabel="edges between two nodes", ylabel="correlation of residuals", xticks=np.arange(1, max_hops + 1))
+    ax.legend(frameon=False)
+    return ax
+
+
+def correlogram(values: np.ndarray, graph: Graph, max_hops: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Distances at which there are pairs of known values (n,), and their correlation there; NaN = unknown."""
+    known = np.flatnonzero(~np.isnan(values))
+    x = np.zeros(len(values))
+    x[known] = values[known] - values[known].mean()
+    starts = known
+    if len(known) > MAX_STARTS:
+        starts = np.sort(np.random.default_rng(seed).choice(known, MAX_STARTS, replace=False))
+    pairs, products = np.zeros((2, max_hops + 1))
+    A = graph.adjacency()
+    for block in np.array_split(starts, -(-len(starts) // 50)):
+        hops = csgraph.dijkstra(A, unweighted=True, indices=block, limit=max_hops)[:, known]
+        inside = np.isfinite(hops)
+        distance = hops[inside].astype(int)
+        pairs += np.bincount(distance, minlength=max_hops + 1)
+        product = (x[block, None] * x[known])[inside]
+        products += np.bincount(distance, product, minlength=max_hops + 1)
+    there = np.flatnonzero(pairs[1:]) + 1
+    return there, products[there] / pairs[there] / np.mean(x[known] ** 2)
+
+
+def _likelihood(model: GraphRegressor, ax: Axes | None, points: int = 61, drop: float = 8.0) -> Axes:
+    fit = model.correlation_
+    if fit is None or fit.profile is None:
+        raise ValueError(
+            "this model holds no likelihood of alpha: it was loaded, or alpha was not learned by one; "
+            'fit it here with correlation="learned", or use kind="hops".'
+        )
+    profile = fit.profile
+    best = np.arctanh(np.clip(list(fit.alpha.values()), -1 + 1e-6, 1 - 1e-6))
+    top = profile.omega(best)
+    ax = _axes(ax, (5.2, 3.6))
+    for t, name in enumerate(fit.alpha):
+        grid = np.sort(
+            np.r_[np.arctanh(np.linspace(-0.995, 0.9995, points)), best[t], best[t] + np.linspace(-1, 2.5, 36)]
+        )
+        heights = np.array([_at(profile, best, t, a) for a in grid])
+        alpha, height = np.tanh(grid), (top - heights) / 2
+        seen = height > -drop
+        ax.plot(alpha[seen], height[seen], lw=2, label=f"{name}: {fit.alpha[name]:+.4f}")
+    if len(best) == 1:
+        ax.axhline(-(norm.ppf(0.975) ** 2) / 2, color=GREY, lw=1, ls="--", label="95 % interval")
+    ax.set(xlabel="alpha", ylabel="log-likelihood below its maximum", ylim=(-drop, 0.5))
+    ax.legend(frameon=False)
+    return ax
+
+
+def _at(profile: Any, best: np.ndarray, t: int, a: float) -> float:
+    moved = best.copy()
+    moved[t] = np.clip(a, -7, 7)
+    return float(profile.omega(moved))
+
+
+def learning_curve(
+    model: GraphRegressor,
+    X: Any = None,
+    y: Any = None,
+    *,
+    graph: Graph | None = None,
+    shares: Sequence[float] = SHARES,
+    repeats: int = 3,
+    random_state: int = 0,
+    ax: Axes | None = None,
+) -> Axes:
+    """R2 at the labels held out, against the share of labels given: the base alone, and with the neighbours.
+
+    The model is fitted ``2 * repeats`` times for each share.
+
+    Parameters
+    ----------
+    model : GraphRegressor
+        Its settings are used. Without X, y and graph, a fitted model's own.
+    X, y, graph
+        Features (n, d), labels (n,) with NaN = unknown, and the graph.
+    shares : sequence of float
+        Of the known labels, between 0 and 1.
+    repeats : int
+        Random choices of labels for each share; the band is from the worst to the best.
+    random_state : int
+        Seed of those choices.
+    ax : matplotlib.axes.Axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> import residua
+    >>> data = residua.datasets.load_elect80()
+    >>> model = residua.GraphRegressor("linear").fit(data.X, data.y, graph=data.graph)
+    >>> residua.plot.learning_curve(model, shares=(0.2, 0.6), repeats=1).get_ylabel()
+    'R2 at the labels held out'
+    """
+    check_count(repeats, "repeats", 1)
+    if not len(shares) or not all(0 < share < 1 for share in shares):
+        raise ValueError(f"shares is {list(shares)}; give shares of the labels between 0 and 1, such as 0.2.")
+    if y is None:
+        check_fitted(model)
+        X, y, graph = model.X_, model.y_, model.graph_
+    shares = sorted(shares)
+    curves = {"base alone": None, "with the neighbours": model.correlation or "learned"}
+    ax = _axes(ax, (5.2, 3.6))
+    for (name, setting), colour in zip(curves.items(), (GREY, BLUE), strict=True):
+        scores = np.array([list(_scores(model, setting, X, y, graph, s, repeats, random_state)) for s in shares])
+        ax.fill_between(shares, scores.min(axis=1), scores.max(axis=1), color=colour, alpha=0.2, lw=0)
+        ax.plot(shares, scores.mean(axis=1), "o-", color=colour, lw=2, label=name)
+    ax.set(xlabel="share of the labels given", ylabel="R2 at the labels held out", xlim=(0, 1))
+    ax.legend(frameon=False)
+    return ax
+
+
+def _scores(
+    model: GraphRegressor, correlation: str | None, X: Any, y: Any, graph: Any, share: float, repeats: int, seed: int
+) -> Iterator[float]:
+    """R2 of the model with this correlation, for random choices of labels that are the same for every model."""
+    y = np.asarray(y, float)
+    known = np.flatnonzero(~np.isnan(y))
+    for k in range(repeats):
+        order = np.random.default_rng([seed, k]).permutation(known)  # a larger share holds the smaller ones
+        given = np.full(len(y), np.nan)
+        chosen = order[: max(2, round(share * len(known)))]
+        given[chosen] = y[chosen]
+        fitted = clone(model).set_params(correlation=correlation).fit(X, given, graph=graph)
+        held_out = np.isnan(given) & ~np.isnan(y)
+        yield metrics.r2(y[held_out], fitted.predict()[held_out])
+
+
+def _axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
+    """Axes with quiet lines: those given, or those of a figure of its own."""
+    if ax is None:
+        from matplotlib.figure import Figure
+
+        ax = Figure(figsize=size, layout="constrained").subplots()
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.tick_params(colors=INK, labelsize=9)
+    ax.grid(color="#e6e6e2", lw=0.7)
+    ax.set_axisbelow(True)
+    return ax

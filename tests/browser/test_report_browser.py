@@ -1,0 +1,204 @@
+"""The report in a real browser."""
+
+import time
+
+import numpy as np
+import pytest
+
+import residua
+from residua.report.html import write_report
+
+PHONE = {"viewport": {"width": 375, "height": 750}, "device_scale_factor": 2, "has_touch": True, "is_mobile": True}
+RANGE = "(({ x_range: x, y_range: y }) => [x.end - x.start, y.end - y.start])(Bokeh.documents[0].roots()[0])"
+LAYERS = ["truth", "base", "residual", "correction", "final", "std"]
+
+
+@pytest.fixture
+def page(opened, counties):
+    return opened(counties[0])
+
+
+def test_it_opens_without_complaint_and_without_network(page, counties):
+    assert page.wrong == []
+    assert {url.split(":")[0] for url in page.asked} <= {"file", "data", "blob"}
+    assert [url for url in page.asked if url.startswith("file")] == [counties[0].as_uri()]
+    assert counties[1].diagnose().verdict in page.page.inner_text("header")
+
+
+def test_layers_switch_without_reloading(page):
+    pictures = set()
+    page.page.evaluate("window.stayed = true")
+    for k, field in enumerate(LAYERS):
+        page.page.click(f'[data-layer="{k}"]')
+        pictures.add(page.picture())
+        assert page.page.evaluate("document.documentElement.dataset.layer") == field
+        assert page.page.locator("[data-legend]:visible").get_attribute("data-legend") == str(k)
+        assert page.page.locator("[aria-pressed=true]").get_attribute("data-layer") == str(k)
+    assert len(pictures) == len(LAYERS)
+    assert page.page.evaluate("window.stayed")
+    assert page.wrong == []
+
+
+def test_hover_shows_the_numbers_of_a_node(page, counties):
+    model = counties[1]
+    node = int(np.flatnonzero(np.isnan(model.y_))[700])
+    shown = page.point_at(node)
+    assert shown["node"] == str(model.graph_.nodes[node])
+    assert shown["truth"] == "–"
+    assert float(shown["base prediction"]) == pytest.approx(model.base_.predict(model.graph_, model.X_)[node], rel=1e-3)
+    assert float(shown["final prediction"]) == pytest.approx(model.predict()[node], rel=1e-3)
+    assert float(shown["uncertainty"]) == pytest.approx(model.predict(return_std=True)[1][node], rel=1e-3)
+
+
+def test_the_table_sorts_by_any_column(page):
+    def column(k):
+        cells = page.page.locator(f"#corrections tbody td:nth-child({k})")
+        return cells.evaluate_all("(cells) => cells.map((c) => c.dataset.value ?? c.textContent)")
+
+    corrections = np.array(column(4), float)
+    assert len(corrections) == 100
+    assert (np.diff(np.abs(corrections)) <= 0).all()
+    page.page.click("#corrections th:nth-child(4)")
+    assert (np.diff(np.array(column(4), float)) <= 0).all()
+    page.page.click("#corrections th:nth-child(4)")
+    assert (np.diff(np.array(column(4), float)) >= 0).all()
+    page.page.click("#corrections th:nth-child(1)")
+    assert column(1) == sorted(column(1))
+    assert page.page.locator("th[aria-sort=ascending]").count() == 1
+
+
+def test_a_node_is_chosen_by_row_by_name_and_by_click(page, counties):
+    panel = page.page.locator("#node")
+    first = page.page.locator("#corrections tbody tr").first
+    first.click()
+    assert first.locator("td").first.inner_text() in panel.inner_text()
+    page.page.fill("#find", "county 06037")
+    page.page.keyboard.press("Enter")
+    assert "County 06037" in panel.inner_text()
+    page.page.click('[data-zoom="0"]')
+    page.page.locator("#figure-map").scroll_into_view_if_needed()
+    page.page.mouse.click(*page.place(1000))
+    page.page.wait_for_function(
+        "(id) => document.getElementById('node').innerText.includes(id)", arg=str(counties[1].graph_.nodes[1000])
+    )
+    page.page.fill("#find", "nobody")
+    page.page.keyboard.press("Enter")
+    assert panel.inner_text() == "No node is called so."
+    assert page.wrong == []
+
+
+def test_zoom_and_edges_change_the_picture(page):
+    whole = page.page.evaluate(RANGE)
+    plain = page.picture()
+    page.page.check("[data-edges='0']")
+    edges = page.picture()
+    page.page.click('[data-zoom="0.6"]')
+    assert page.page.evaluate(RANGE) == pytest.approx([0.6 * size for size in whole])
+    assert len({plain, edges, page.picture()}) == 3
+    page.page.click('[data-zoom="0"]')
+    assert page.page.evaluate(RANGE) == pytest.approx(whole)
+
+
+def test_areas_are_drawn_coloured_and_named(opened, tmp_path):
+    corners = [[0, 0], [1, 0], [1, 1], [0, 1], [0, 0]]
+    areas = [
+        {
+            "type": "Feature",
+            "id": f"{x}-{y}",
+            "properties": {},
+            "geometry": {"type": "Polygon", "coordinates": [[[x + a, y + b] for a, b in corners]]},
+        }
+        for x in range(5)
+        for y in range(5)
+    ]
+    ids = [area["id"] for area in areas]
+    graph = residua.Graph.from_edges(ids[:-1], ids[1:])
+    y = np.where(np.arange(25) % 3, np.sin(np.arange(25)), np.nan)
+    model = residua.GraphRegressor("mean").fit(None, y, graph=graph)
+    path = tmp_path / "areas.html"
+    write_report(model, path, polygons={"type": "FeatureCollection", "features": areas})
+    page = opened(path)
+    before = page.picture()
+    page.page.click('[data-layer="2"]')
+    assert page.picture() != before
+    middle = page.page.locator("#figure-map").bounding_box()
+    assert page.hover(middle["x"] + middle["width"] / 2, middle["y"] + middle["height"] / 2)["node"] == "2-2"
+    assert page.wrong == []
+
+
+def test_hostile_text_stays_text(opened, hostile):
+    page = opened(hostile)
+    shown = page.point_at(0)
+    assert shown.pop("node") == "<script>window.hacked=1</script>0"
+    assert shown["n\"'</script><img src=x onerror=window.hacked=3>"] == "</script><script>window.hacked=1</script>"
+    assert shown["$$ @text0{safe}"] == "@base{safe}<img src=x onerror=window.hacked=4>"
+    page.page.fill("#find", "<script>")
+    page.page.keyboard.press("Enter")
+    assert "<script>window.hacked=1</script>" in page.page.locator("#node").inner_text()
+    for k in range(len(LAYERS)):
+        page.page.click(f'[data-layer="{k}"]')
+    page.page.click("#corrections th:nth-child(2)")
+    page.drawn()
+    assert page.page.evaluate("window.hacked") is None
+    assert page.page.locator("img[src=x]").count() == 0
+    assert page.page.locator("script").count() == 3
+    assert page.page.title() == "<script>window.hacked=1</script>"
+    assert page.wrong == []
+    assert {url.split(":")[0] for url in page.asked} <= {"file", "data", "blob"}
+
+
+def test_a_phone_scrolls_down_only(opened, counties, hostile):
+    for path in (counties[0], hostile):
+        page = opened(path, **PHONE)
+        width, inner = page.page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+        assert width <= inner == 375
+        page.page.locator("#figure-map").scroll_into_view_if_needed()
+        before = page.page.evaluate("scrollY")
+        _swipe_up(page, *page.place(1))
+        page.page.wait_for_function("(y) => scrollY > y + 50", arg=before)
+        assert page.wrong == []
+
+
+def _swipe_up(page, x, y):
+    """One finger, from a place on the map."""
+    finger = page.context.new_cdp_session(page.page)
+    for kind, points in [
+        ("touchStart", [{"x": x, "y": y}]),
+        *(("touchMove", [{"x": x, "y": y - 15 * k}]) for k in range(1, 11)),
+        ("touchEnd", []),
+    ]:
+        finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+        page.drawn()
+
+
+def test_paper_gets_whole_pictures(page, tmp_path):
+    page.page.emulate_media(media="print")
+    page.page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.page.wait_for_function("[...document.querySelectorAll('img.paper')].every((i) => i.complete)")
+    pictures = page.page.locator("img.paper")
+    assert pictures.count() == 5
+    assert all(pictures.evaluate_all("(all) => all.map((i) => i.naturalWidth > 300 && i.offsetWidth > 100)"))
+    page.page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert pictures.count() == 0
+    assert page.page.pdf().startswith(b"%PDF")
+    assert page.wrong == []
+
+
+def test_fifty_thousand_nodes_open_in_seconds(opened, tmp_path):
+    height, width = 200, 250
+    ids = np.arange(height * width).reshape(height, width)
+    source, target = np.r_[ids[:, :-1].ravel(), ids[:-1].ravel()], np.r_[ids[:, 1:].ravel(), ids[1:].ravel()]
+    graph = residua.Graph.from_edges(source, target, nodes=ids.ravel())
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(ids.size) < 0.4, rng.normal(size=ids.size), np.nan)
+    model = residua.GraphRegressor("mean", correlation=None).fit(None, y, graph=graph)
+    write_report(model, tmp_path / "large.html", positions=np.argwhere(ids >= 0)[:, ::-1])
+    assert (tmp_path / "large.html").stat().st_size < 8e6
+    start = time.perf_counter()
+    page = opened(tmp_path / "large.html")
+    assert time.perf_counter() - start < 20  # 3 to 4 on two quiet cores that draw in software
+    before = page.picture()
+    page.page.click('[data-layer="0"]')
+    assert page.picture() != before
+    assert page.point_at(20125)["node"] == "20125"
+    assert page.wrong == []
