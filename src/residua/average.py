@@ -8,6 +8,7 @@ were left out: models that err together gain little, models that err apart gain 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -68,8 +69,19 @@ class Average:
         """Errors and standard deviations (K, labels) at the labels that all models left out."""
         own = [model._own for model in self.models]
         honest = np.logical_and.reduce([p.honest for p in own])
+        if any(p.held is not None and not p.held.any() for p in own):
+            self._warn("a model was trained on every label, so errors are told too small")
+        elif honest.sum() < FEW:
+            self._warn(
+                f"the models left only {honest.sum()} labels out in common, so their errors are taken to be the same "
+                "and intervals to be Gaussian; give all networks one random_state, or ensemble=4 or more"
+            )
         error = np.stack([p.left_out.error[honest] for p in own])
         return error, np.sqrt(np.stack([p.left_out.variance[honest] for p in own]))
+
+    @staticmethod
+    def _warn(what: str) -> None:
+        warnings.warn(f"Average: {what}.", UserWarning, stacklevel=2)
 
     @property
     def _scores(self) -> np.ndarray:
@@ -111,7 +123,7 @@ class Average:
         mean, std = self.predict(X, y, graph=graph, return_std=True)
         width = ndtri((1 + coverage) / 2)
         error, spread = self._left_out
-        if method == "conformal" and error.shape[1]:
+        if method == "conformal" and error.shape[1] >= FEW:
             width = conformal_quantile(np.abs(self.weights @ error) / self._combined(spread), coverage)
         return mean - width * std, mean + width * std
 
@@ -130,7 +142,12 @@ class Average:
 
 
 def _same_graph(a: Graph, b: Graph) -> bool:
-    return a is b or (np.array_equal(a.nodes, b.nodes) and a.edge_types == b.edge_types and a.n_edges == b.n_edges)
+    if a is b:
+        return True
+    if not np.array_equal(a.nodes, b.nodes) or a.edge_types != b.edge_types:
+        return False
+    ours, theirs = a.arrays(), b.arrays()
+    return ours.keys() == theirs.keys() and all(np.array_equal(ours[name], theirs[name]) for name in ours)
 
 
 def _checked_weights(weights: Any, count: int) -> np.ndarray:

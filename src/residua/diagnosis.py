@@ -52,7 +52,9 @@ class Diagnosis:
         lines = [self.verdict, ""]
         for t, value in self.alpha.items():
             low, high = self.alpha_interval[t]
-            lines.append(f"  alpha[{t}] = {value:+.4f}, 95 % interval [{low:+.4f}, {high:+.4f}]")
+            known = np.isfinite([low, high]).all()
+            told = f"95 % interval [{low:+.4f}, {high:+.4f}]" if known else "as training left it"
+            lines.append(f"  alpha[{t}] = {value:+.4f}, {told}")
         for name, moran in (("before", self.moran_base), ("after", self.moran_corrected)):
             told = "not defined" if moran is None else f"{moran.statistic:+.3f} (z = {moran.z_score:.1f})"
             lines.append(f"  Moran's I of the residuals {name} the correction: {told}")
@@ -116,7 +118,7 @@ def _notes(covered: float, n: int, alpha: dict[str, float], correlation: str | N
     if in_sample:
         yield (
             "the network was trained on every label, so R2, coverage and intervals are better here than for new "
-            'nodes; training="joint" or "post-hoc" holds labels out.'
+            'nodes; to hold labels out, use training="joint" or "post-hoc" and Network(validation=...) above 0.'
         )
     slack = 3 * np.sqrt(0.09 / n)
     if abs(covered - 0.9) > max(slack, 0.03):

@@ -183,7 +183,8 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
             y - base if residual is None else residual,
             conditional,
             self._marginal_variance(),
-            self.outcome_.held_out if own else None,
+            self.outcome_.starts if own else None,
+            self.outcome_.held if own else None,
         )
 
     def _marginal_variance(self) -> float:
@@ -241,7 +242,7 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
         residual = (y - base.predict(graph, X))[labelled]
         unknown = np.full(len(residual), np.nan)
         alpha, stderr = ({t: v[t] for t in graph.edge_types} for v in (self.alpha_, self.alpha_stderr_))
-        outcome = Outcome(residual, unknown, held_out=unknown)
+        outcome = Outcome(residual, unknown, starts=residual[None], held=np.zeros((1, len(residual)), bool))
         names = getattr(self, "feature_names_in_", None)
         return clone(self)._store(graph, X, names, y, base, outcome, None, alpha, stderr, self.beta_)
 
@@ -335,7 +336,7 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
     def diagnose(self) -> Diagnosis:
         """How much the neighbours help: leave-one-out accuracy and residual correlation before and after."""
         check_fitted(self)
-        left_out, held_out = self._own.left_out, self.outcome_.held_out
+        left_out, held = self._own.left_out, self.outcome_.held
         alpha = self.correlation_.interval() if self.correlation_ else {t: (a, a) for t, a in self.alpha_.items()}
         return diagnose(
             graph=self.graph_,
@@ -349,7 +350,7 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
             alpha_interval=alpha,
             correlation=self.correlation,
             p_value=self.correlation_.p_value if self.correlation_ else None,
-            in_sample=held_out is not None and not np.isfinite(held_out).any(),
+            in_sample=held is not None and not held.any(),
         )
 
     def _html_repr(self) -> str:

@@ -27,7 +27,8 @@ class Prediction:
     residual: np.ndarray  # (n,), NaN where unknown
     conditional: Conditional
     marginal_variance: float  # of a residual about which no label says anything
-    held_out: np.ndarray | None = None  # (|L|,) residuals of labels that the base was not trained on, NaN at others
+    starts: np.ndarray | None = None  # (starts, |L|) residuals of each network of an ensemble, where they differ
+    held: np.ndarray | None = None  # (starts, |L|) bool: labels that it was not trained on
 
     @cached_property
     def known(self) -> np.ndarray:
@@ -53,18 +54,25 @@ class Prediction:
     def left_out(self) -> LeaveOneOut:
         found = self.conditional.leave_one_out(self.residual)
         variance = np.where(np.isfinite(found.variance), found.variance, self.marginal_variance)
-        error = found.error
-        if self.held_out is not None:
-            shift = self.held_out - self.residual[self.known]
-            error = error + np.where(np.isfinite(shift), shift, 0.0)
-        return replace(found, error=error, variance=variance)
+        return replace(found, error=self._by_start(found.error), variance=variance)
+
+    def _by_start(self, error: np.ndarray) -> np.ndarray:
+        """Of a label that some networks were not trained on, their own errors: each has a level of its own."""
+        if self.starts is None or self.held is None:
+            return error
+        total, count = np.zeros_like(error), self.held.sum(axis=0)
+        for residual, held in zip(self.starts, self.held, strict=True):
+            full = np.full(len(self.y), np.nan)
+            full[self.known] = residual
+            total += np.where(held, self.conditional.leave_one_out(full).error, 0.0) if held.any() else 0.0
+        return np.where(count > 0, total / np.maximum(count, 1), error)
 
     @cached_property
     def honest(self) -> np.ndarray:
-        """(|L|,) bool: labels whose leave-one-out error no part of the training has seen."""
-        if self.held_out is None or not np.isfinite(self.held_out).any():
+        """(|L|,) bool: labels that no network was fitted to; all of them where every label was fitted to."""
+        if self.held is None or not self.held.any():
             return np.ones(int(self.known.sum()), bool)
-        return np.isfinite(self.held_out)
+        return np.asarray(self.held.any(axis=0))
 
     def sample(self, count: int, rng: np.random.Generator) -> np.ndarray:
         """(count, n) joint draws, known labels as known."""

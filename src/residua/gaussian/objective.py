@@ -8,7 +8,6 @@ One solve a step, started from the last one's result; the log-determinant is pre
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 from scipy.optimize import minimize
@@ -150,9 +149,20 @@ class Correlator:
         return PaperObjective(self.graph, self.labelled, self.logdet, self.random_state, lbfgs)
 
     def at(self, y: np.ndarray, a: np.ndarray, beta: float) -> CorrelationFit:
-        """The fit of y (|L|,) with alpha = tanh(a) and beta as a training left them, not at their best."""
-        found = Profile(self.likelihood, y).result(a, self.graph.edge_types)
-        return replace(found, beta=beta, methods=found.methods | {"alpha, beta": "as training left them"})
+        """The fit of y (|L|,) with alpha = tanh(a) and beta as a training left them: no optimum, so no errors."""
+        omega = self.likelihood.omega(y, np.tanh(a), beta)
+        unknown = dict.fromkeys(self.graph.edge_types, np.nan)
+        return CorrelationFit(
+            alpha=dict(zip(self.graph.edge_types, map(float, np.tanh(a)), strict=True)),
+            alpha_stderr=unknown,
+            beta=beta,
+            beta_stderr=np.nan,
+            log_likelihood=-omega.value / 2,
+            p_value=np.nan,
+            n_labelled=len(y),
+            alpha_mc_error=dict.fromkeys(self.graph.edge_types, 0.0),
+            methods={"alpha, beta": "as training left them", "log-determinant": self.likelihood.ratio.method},
+        )
 
 
 class PaperObjective:

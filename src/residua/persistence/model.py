@@ -118,8 +118,8 @@ def _pack(model: GraphRegressor) -> dict[str, bytes]:
     if type(model) is not GraphRegressor:
         raise ValueError(f"model is a {type(model).__name__}; only a GraphRegressor can be saved.")
     arrays = {"X": model.X_, "y": model.y_, "residual": model.outcome_.residual, "alone": model.outcome_.alone}
-    if model.outcome_.held_out is not None:
-        arrays["held_out"] = model.outcome_.held_out
+    if model.outcome_.starts is not None and model.outcome_.held is not None:
+        arrays |= {"starts": model.outcome_.starts, "held": model.outcome_.held.astype(np.int64)}
     estimators: dict[str, Any] = {}
     names = getattr(model, "feature_names_in_", None)
     table = {
@@ -181,7 +181,11 @@ def _unpack_outcome(base: Base, n_labelled: int, arrays: Arrays) -> Outcome:
     network = not isinstance(base, LinearBase | ScikitBase)
     parts = {"alone": arrays.take("alone", (n_labelled,), finite=not network)}
     if network:
-        parts["held_out"] = arrays.take("held_out", (n_labelled,), finite=False)
+        parts["starts"] = arrays.take("starts", (None, n_labelled))
+        held = arrays.take("held", parts["starts"].shape, np.int64)
+        if not np.isin(held, (0, 1)).all():
+            raise damaged("held is neither true nor false")
+        parts["held"] = held.astype(bool)
     if any(np.isinf(part).any() for part in parts.values()):
         raise damaged("an error is infinite")
     return Outcome(arrays.take("residual", (n_labelled,)), **parts)

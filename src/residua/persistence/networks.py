@@ -50,6 +50,7 @@ def unpack_network(table: Table, graph: Graph, X: np.ndarray, arrays: Arrays, mo
     members, training = need(table, "members", int), need(table, "training", str)
     check_choice(training, TRAINING, "training")
     base = NetworkBase(unpack_settings(need(table, "settings", dict), module), training, members)
+    base.edge_types = graph.edge_types
     inputs = base.width(graph, X.shape[1])
     base.x_centre, base.x_spread = (arrays.take(f"base.x_{name}", (inputs,)) for name in ("centre", "spread"))
     base.y_centre, base.y_spread = (read_number(table.get(f"y_{name}")) for name in ("centre", "spread"))

@@ -30,6 +30,7 @@ class Neighbours:
     """Who is averaged at each node of a graph given as an edge index (2, entries)."""
 
     def __init__(self, edge_index: Tensor, n: int):
+        self.made_for = n, edge_index._version
         source, target = edge_index.numpy()
         A = sp.csr_array((np.ones(len(source), np.float32), (target, source)), shape=(n, n))
         A.sum_duplicates()
@@ -45,9 +46,9 @@ class Neighbours:
         """(n, d) averages of x (n, d); of an input that does not learn, computed once."""
         if x.requires_grad:
             return _Mean.apply(x, self)
-        if x not in self._fixed:
-            self._fixed[x] = _Mean.apply(x, self)
-        return self._fixed[x]
+        if x not in self._fixed or self._fixed[x][0] != x._version:
+            self._fixed[x] = x._version, _Mean.apply(x, self)
+        return self._fixed[x][1]
 
 
 def _sparse(A: sp.csr_array) -> Sparse:
@@ -80,9 +81,9 @@ class MeanSAGE(SAGEConv):
         """(n, outputs) of x (n, inputs)."""
         if x.device.type != "cpu":
             return super().forward(x, edge_index)
-        if edge_index not in self._known:
-            self._known[edge_index] = Neighbours(edge_index, len(x))
-        neighbours = self._known[edge_index]
+        neighbours = self._known.get(edge_index)
+        if neighbours is None or neighbours.made_for != (len(x), edge_index._version):
+            neighbours = self._known[edge_index] = Neighbours(edge_index, len(x))
         W, bias = self.lin_l.weight, self.lin_l.bias
         if x.requires_grad and self.out_channels < self.in_channels:  # average the fewer columns
             return neighbours.mean(linear(x, W)) + bias + self.lin_r(x)

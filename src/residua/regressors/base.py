@@ -55,7 +55,19 @@ class Outcome:
     residual: np.ndarray  # (|L|,) label minus base prediction, as corrections use it
     alone: np.ndarray  # (|L|,) out-of-sample error of the base on its own, without any correlation; NaN if not known
     correlation: Any = None  # of a base that was fitted together with it
-    held_out: np.ndarray | None = None  # (|L|,) residuals at labels that the base was not trained on, NaN at others
+    starts: np.ndarray | None = None  # (starts, |L|) residuals of each network of an ensemble
+    held: np.ndarray | None = None  # (starts, |L|) bool: labels that it was not trained on
+
+    @property
+    def held_out(self) -> np.ndarray | None:
+        """(|L|,) residuals at labels that a network was not trained on, NaN at others; None for other bases."""
+        return None if self.starts is None or self.held is None else mean_where(self.starts, self.held)
+
+
+def mean_where(values: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    """Means over rows of those ``chosen``, both (k, n); NaN where there are none."""
+    count = chosen.sum(axis=0)
+    return np.where(count > 0, (values * chosen).sum(axis=0) / np.maximum(count, 1), np.nan)
 
 
 class Base(ABC):

@@ -64,7 +64,7 @@ class Part:
     def keep(self, state: Mapping[str, np.ndarray]) -> None:
         """Write this state."""
         others = {name: a for name, a in self.whole.arrays.items() if not self._has(name)}
-        self.whole.arrays = others | {self.prefix + name: np.ascontiguousarray(a) for name, a in state.items()}
+        self.whole.arrays = others | {self.prefix + name: np.array(a, order="C") for name, a in state.items()}
         self.whole._write()
 
     def _has(self, name: str) -> bool:
@@ -73,6 +73,8 @@ class Part:
 
 def _read(path: str | os.PathLike[str], mark: str) -> State:
     try:
+        if os.path.isdir(path):
+            raise ValueError(f"checkpoint={str(path)!r} is a folder; name a file in it.")
         with safe_open(os.fspath(path), framework="np") as file:
             found = (file.metadata() or {}).get("residua checkpoint")
             arrays = {name: np.array(file.get_tensor(name)) for name in file.keys()}  # noqa: SIM118

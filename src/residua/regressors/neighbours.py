@@ -43,7 +43,7 @@ class NeighbourFeatures(TransformerMixin, BaseEstimator):
         """Check the features and remember their names; nothing is learned."""
         check_count(self.hops, "hops", 0)
         X, names = check_features(X, check_graph(graph), optional=True)
-        self.n_features_in_ = X.shape[1]
+        self.n_features_in_, self.edge_types_ = X.shape[1], check_graph(graph).edge_types
         self.__dict__.pop("feature_names_in_", None)
         if names is not None:
             self.feature_names_in_ = names
@@ -53,24 +53,30 @@ class NeighbourFeatures(TransformerMixin, BaseEstimator):
         """(n, columns) features of every node of ``graph``."""
         graph = check_graph(graph)
         X, _ = check_features(X, graph, optional=True)
-        return neighbour_features(graph, X, self.hops, self.degree)
+        types = getattr(self, "edge_types_", graph.edge_types)
+        unknown = [name for name in graph.edge_types if name not in types]
+        if unknown:
+            raise ValueError(f"graph has edge types {unknown}, which fit has not seen; it saw {list(types)}.")
+        return neighbour_features(graph, X, self.hops, self.degree, types)
 
     def fit_transform(self, X: Any, y: Any = None, *, graph: Graph | None = None) -> np.ndarray:
         """Both at once."""
         return self.fit(X, graph=graph).transform(X, graph=graph)
 
 
-def neighbour_features(graph: Graph, X: np.ndarray, hops: int, degree: bool) -> np.ndarray:
-    """Columns of ``NeighbourFeatures`` for checked features X (n, d)."""
+def neighbour_features(
+    graph: Graph, X: np.ndarray, hops: int, degree: bool, types: tuple[str, ...] | None = None
+) -> np.ndarray:
+    """Columns of ``NeighbourFeatures`` for checked features X (n, d); of a type without edges here, zeros."""
     columns = [X]
-    for S in graph.operators.values():
-        average = NeighbourMean(S)
+    for name in graph.edge_types if types is None else types:
+        average = NeighbourMean(graph.operators[name]) if name in graph.operators else np.zeros_like
         hop = X
         for _ in range(hops if X.shape[1] else 0):
             hop = average(hop)
             columns.append(hop)
         if degree:
-            logs = np.log1p(average.degree)[:, None]
+            logs = np.log1p(getattr(average, "degree", np.zeros(len(X))))[:, None]
             columns += [logs, average(logs)]
     return np.hstack(columns)
 

@@ -14,7 +14,7 @@ import torch
 from sklearn.base import BaseEstimator
 
 from residua.graph import Graph
-from residua.regressors.base import Base, Correlate, Outcome, Task
+from residua.regressors.base import Base, Correlate, Outcome, Task, mean_where
 from residua.regressors.checkpoint import Checkpoint, Part
 from residua.regressors.neighbours import neighbour_features
 from residua.regressors.networks import KINDS, make_network
@@ -73,6 +73,8 @@ class Network(BaseEstimator):
             raise ValueError(f"kind={self.kind!r} is unknown; use {known} or a torch module.")
         for name, least in (("hops", 0), ("epochs", 1), ("patience", 0), ("batch_size", 1), ("steps", 1)):
             check_count(getattr(self, name), name, least)
+        if self.widths is not None and (isinstance(self.widths, str) or not np.iterable(self.widths)):
+            raise ValueError(f"widths={self.widths!r} is not a list of layer sizes; give one such as (64, 32).")
         for width in () if self.widths is None else self.widths:
             check_count(width, "widths", 1)
         if not (self.learning_rate > 0 and self.weight_decay >= 0 and 0 <= self.validation < 1):
@@ -100,6 +102,7 @@ class NetworkBase(Base):
     x_spread: np.ndarray
     y_centre: float
     y_spread: float
+    edge_types: tuple[str, ...]
 
     def __init__(self, settings: Network, training: str = "joint", ensemble: int = 1):
         settings.check()
@@ -108,6 +111,8 @@ class NetworkBase(Base):
         self.members: list[torch.nn.Module] = []
 
     def fit(self, task: Task, correlate: Correlate | None) -> Outcome:
+        self.edge_types = task.graph.edge_types
+        self._refuse(task)
         self.x_centre, self.x_spread = _standard(self._features(task.graph, task.X))
         self.y_centre, self.y_spread = (float(v[0]) for v in _standard(task.y[task.labelled][:, None]))
         data = self._inputs(task.graph, task.X, (task.y - self.y_centre) / self.y_spread)
@@ -126,21 +131,27 @@ class NetworkBase(Base):
                     break
         return self._outcome(members, data, labels, task, correlate)
 
+    def _refuse(self, task: Task) -> None:
+        """What no network can learn from."""
+        if not self.width(task.graph, task.X.shape[1]):
+            raise ValueError(f'X has no columns, which leaves base "{self.name}" nothing to see; use "hops" or "mean".')
+        known = task.y[task.labelled]
+        if np.ptp(known) <= 1e-13 * np.abs(known).max():
+            raise ValueError(f"y is {known[0]} at all {len(known)} labels; there is nothing to learn.")
+
     def _outcome(
         self, members: list[Member], data: Inputs, labels: np.ndarray, task: Task, correlate: Correlate | None
     ) -> Outcome:
-        total, count = np.zeros(len(task.y)), np.zeros(len(task.y))
-        for member in members:
-            total[member.held] += _evaluated(member.net, data)[member.held]
-            count[member.held] += 1
+        each = np.stack([_evaluated(member.net, data)[labels] for member in members])
+        starts = task.y[labels] - self.y_centre - self.y_spread * each
+        held = np.stack([np.isin(labels, member.held) for member in members])
         residual = (task.y - self.predict(task.graph, task.X))[labels]
-        with np.errstate(invalid="ignore"):
-            held_out = (task.y - self.y_centre - self.y_spread * total / count)[labels]
+        alone = mean_where(starts, held)
         joint = correlate is not None and self.training != "post-hoc"
         # Out-of-fold residuals correlate as the labels do. Networks trained jointly have each a level of their own,
         # so theirs are not mixed.
-        if not joint and np.isfinite(held_out).all():
-            residual = held_out
+        if not joint and held.any(axis=0).all():
+            residual, starts = alone, np.tile(alone, (len(members), 1))
         found = None
         if correlate is not None and joint:
             a = np.mean([member.a for member in members], axis=0)
@@ -149,7 +160,7 @@ class NetworkBase(Base):
                 found = correlate.at(residual, a, beta)
             else:
                 found = correlate(residual, start=a)
-        return Outcome(residual, np.full(len(labels), np.nan) if joint else held_out, found, held_out)
+        return Outcome(residual, np.full(len(labels), np.nan) if joint else alone, found, starts, held)
 
     def _member(
         self,
@@ -165,6 +176,8 @@ class NetworkBase(Base):
         rng = np.random.default_rng([task.random_state, k])
         seed = int(rng.integers(2**31))
         net = self._blank(data.x.shape[1], seed, k).train()
+        if not any(p.requires_grad for p in net.parameters()):
+            raise ValueError(f"base {self.name} has no parameters to train; use a module with some.")
 
         def report(step: int, steps: int, error: float) -> None:
             advance((k + (step + 1) / steps) / self.ensemble, f"error {error:.3g}")
@@ -196,7 +209,8 @@ class NetworkBase(Base):
         s = self.settings
         batches = -(-labels // s.batch_size)
         if s.kind not in ("mlp", "hops") or batches < 4:
-            return Schedule(s.epochs, s.learning_rate, s.weight_decay, s.patience, seed)
+            own = isinstance(s.kind, torch.nn.Module)
+            return Schedule(s.epochs, s.learning_rate, s.weight_decay, s.patience, seed, judge_apart=own)
         epochs, patience = max(s.epochs // batches, 20), max(s.patience // batches, 5)
         return Schedule(min(epochs, s.epochs), s.learning_rate, s.weight_decay, patience, seed, s.batch_size)
 
@@ -226,11 +240,13 @@ class NetworkBase(Base):
         mark = hashlib.sha256()
         settings = {k: v for k, v in self.settings.get_params().items() if k != "kind"}
         told = (self.name, settings, self.training, self.ensemble, task.random_state, repr(correlate))
-        mark.update(repr(told).encode())
+        mark.update(f"{torch.__version__} {told!r}".encode())
         arrays = [task.X, task.y, *(task.graph.arrays().values())]
         if isinstance(self.settings.kind, torch.nn.Module):
-            arrays += [value.numpy() for value in self.settings.kind.state_dict().values()]
+            mark.update(repr(self.settings.kind).encode())
+            arrays += [value.double().numpy() for value in self.settings.kind.state_dict().values()]
         for array in arrays:
+            mark.update(f"{array.shape} {array.dtype}".encode())
             mark.update(np.ascontiguousarray(array).tobytes())
         return mark.hexdigest()
 
@@ -260,7 +276,9 @@ class NetworkBase(Base):
         return next((p.dtype for p in own if p.is_floating_point()), torch.float32)
 
     def _features(self, graph: Graph, X: np.ndarray) -> np.ndarray:
-        return neighbour_features(graph, X, self.settings.hops, degree=True) if self.settings.kind == "hops" else X
+        if self.settings.kind != "hops":
+            return X
+        return neighbour_features(graph, X, self.settings.hops, True, self.edge_types)
 
     def width(self, graph: Graph, columns: int) -> int:
         """How many features a network sees of a graph whose nodes have ``columns``."""

@@ -64,5 +64,5 @@ def make_network(kind: str, inputs: int, widths: Sequence[int] | None, seed: int
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
         if kind in ("mlp", "hops"):
-            return MLP(inputs, widths or (16, 16, 8))
-        return GNN(inputs, kind, widths or (16, 8))
+            return MLP(inputs, (16, 16, 8) if widths is None else widths)
+        return GNN(inputs, kind, (16, 8) if widths is None else widths)

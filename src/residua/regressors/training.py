@@ -1,9 +1,10 @@
 """Training of network bases: by squared error or through the likelihood, or the paper's mini-batches.
 
 A criterion gives the loss and its gradient with respect to the residuals at the training labels, so the network sees
-one ordinary backward pass; what those residuals say of the validation labels comes free with it. Ctrl-C ends a
-training and keeps what it has reached. Whatever is random in a step depends on the seed and the step's number alone,
-so a training goes on from a checkpoint as if it had never stopped.
+one ordinary backward pass; what those residuals say of the validation labels comes free with it, unless a module may
+behave otherwise in training than in prediction. Ctrl-C ends a training and keeps what it has reached. Whatever is
+random in a step depends on the seed and the step's number alone, so a training goes on from a checkpoint as if it had
+never stopped.
 """
 
 from __future__ import annotations
@@ -80,6 +81,7 @@ class Schedule:
     patience: int
     seed: int
     batch: int | None = None
+    judge_apart: bool = False  # without dropout and the like, at the cost of a second pass
     refit_every: int = 10
 
 
@@ -92,10 +94,12 @@ class Run:
     def __init__(self, net: nn.Module, optimiser: torch.optim.Optimizer, criterion: Any):
         self.net, self.optimiser, self.criterion = net, optimiser, criterion
         self.step, self.since, self.lowest = 0, 0, np.inf
+        self.error = np.inf  # of the last judgement
         self.best = copy.deepcopy(net.state_dict())
 
     def judge(self, error: float) -> None:
         """Keep the network if it is the best so far."""
+        self.error = error
         self.since = 0 if error < self.lowest else self.since + 1
         if error < self.lowest:
             self.best, self.lowest = copy.deepcopy(self.net.state_dict()), error
@@ -148,31 +152,31 @@ def train(
 
     The network is left in the best state seen.
     """
-    optimiser = _adam(net, plan.learning_rate, plan.weight_decay)
-    run = Run(net, optimiser, criterion)
+    run = Run(net, _adam(net, plan.learning_rate, plan.weight_decay), criterion)
     run.restore(kept.state())
     done = False
     try:
-        while run.step < plan.epochs:
+        while run.since <= plan.patience:
+            if plan.judge_apart:
+                _judge(run, data, fit, held, plan)
             torch.default_generator.manual_seed(plan.seed + run.step)  # of dropout
             with torch.set_grad_enabled(plan.batch is None):
                 out = outputs(net, data)
-            prediction = out.detach().double().numpy()
-            r = data.y[fit] - prediction[fit]
-            value, slope = criterion.loss(r)
-            error = _held_out_error(data.y, prediction + criterion.correction(), held, value)
-            report(run.step, plan.epochs, error)
-            run.judge(error)
-            if run.since > plan.patience:
+            r, slope = (_follow if plan.judge_apart else _judge)(run, data, fit, held, plan, out)
+            report(run.step, plan.epochs, run.error)
+            if run.since > plan.patience or run.step == plan.epochs:
                 break
+            due = (run.step + 1) % plan.refit_every == 0
             if plan.batch is None:
-                take_step(optimiser, out, fit, -slope)
+                take_step(run.optimiser, out, fit, -slope)
+                if due:
+                    criterion.refit(r)
             else:
-                for part in _batches(len(fit), plan.batch, plan.seed + run.step):
-                    _batch_step(optimiser, net, data, fit, part, criterion)
-            run.step += 1
-            if run.step % plan.refit_every == 0 or plan.batch is not None:
                 criterion.refit(r)
+                criterion.loss(r)
+                for part in _batches(len(fit), plan.batch, plan.seed + run.step):
+                    _batch_step(run.optimiser, net, data, fit, part, criterion)
+            run.step += 1
             kept.offer(run.state)
         kept.offer(run.state, now=True)
         done = True
@@ -180,6 +184,38 @@ def train(
         pass
     net.load_state_dict(run.best)
     return done
+
+
+Followed = tuple[np.ndarray, np.ndarray]  # residuals at the training labels, and the gradient of the loss there
+
+
+def _judge(
+    run: Run, data: Inputs, fit: np.ndarray, held: np.ndarray, plan: Schedule, out: Tensor | None = None
+) -> Followed:
+    """Keep the network if it is the best so far; by its outputs in training, or else without dropout and the like."""
+    if out is None:
+        with torch.no_grad():
+            out = outputs(run.net.eval(), data)
+        run.net.train()
+    prediction = out.detach().double().numpy()
+    r = data.y[fit] - prediction[fit]
+    if not np.isfinite(r).all():
+        if run.lowest == np.inf:
+            raise ValueError(
+                f"the network gives numbers that are not finite after {run.step} steps of learning_rate="
+                f"{plan.learning_rate}; take a smaller one, or look for them in a module of your own."
+            )
+        run.since = plan.patience + 1
+        return r, np.zeros_like(r)
+    value, slope = run.criterion.loss(r)
+    run.judge(_held_out_error(data.y, prediction + run.criterion.correction(), held, value))
+    return r, slope
+
+
+def _follow(run: Run, data: Inputs, fit: np.ndarray, held: np.ndarray, plan: Schedule, out: Tensor) -> Followed:
+    """Loss and gradient alone."""
+    r = data.y[fit] - out.detach().double().numpy()[fit]
+    return r, run.criterion.loss(r)[1]
 
 
 def _batch_step(
