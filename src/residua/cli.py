@@ -47,17 +47,17 @@ def _root(
 @app.command()
 def demo(
     output: Annotated[Path, typer.Option("--output", "-o", help="Where the picture goes.")] = Path("residua-demo.png"),
-    base: Annotated[str, typer.Option(help="Base regressor: zero, mean or linear.")] = "linear",
-    seed: Annotated[int, typer.Option(help="Which counties keep their label.")] = 0,
+    base: Annotated[str, typer.Option(help="Base regressor: zero, mean, linear, or a network such as hops.")] = "linear",
+    seed: Annotated[int, typer.Option(min=0, help="Which counties keep their label.")] = 0,
 ) -> None:
     """Fit a real map: turnout of 3,107 US counties in 1980, four in ten of them unknown."""
     from rich.console import Console
     from rich.table import Table
 
     from residua.demo import run_demo
+    from residua.tables import check_output
 
-    if output.is_dir():
-        raise ValueError(f"--output {output} is a folder; name a file such as {output / 'maps.png'}.")
+    check_output(output, (".png",))
     console = Console()
     with console.status("Loading") as status:
         result = run_demo(base, seed, progress=lambda name: status.update(f"Fitting: {name}"))

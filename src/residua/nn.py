@@ -11,8 +11,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
+
+try:
+    import torch
+    from torch import Tensor
+except ImportError as error:
+    raise ImportError(f'residua.nn needs PyTorch ({error}); pip install "residua[gnn]".') from None
 
 from residua.gaussian import Conditional, Likelihood
 from residua.graph import Graph
