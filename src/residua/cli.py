@@ -47,7 +47,7 @@ def _root(
 @app.command()
 def demo(
     output: Annotated[Path, typer.Option("--output", "-o", help="Where the picture goes.")] = Path("residua-demo.png"),
-    base: Annotated[str, typer.Option(help="Base regressor: zero, mean, linear, or a network such as hops.")] = "linear",
+    base: Annotated[str, typer.Option(help="Base: zero, mean, linear, or a network such as hops.")] = "linear",
     seed: Annotated[int, typer.Option(min=0, help="Which counties keep their label.")] = 0,
 ) -> None:
     """Fit a real map: turnout of 3,107 US counties in 1980, four in ten of them unknown."""
