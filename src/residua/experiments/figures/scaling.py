@@ -7,15 +7,13 @@ One evaluation in the paper's manner: T = 128 plain probes of k = 32 Lanczos ste
 
 from __future__ import annotations
 
-import gc
-import time
-from collections.abc import Callable
 from typing import Any
 
 import numba
 import numpy as np
 
 from residua.experiments.figures.account import QUICK, publish, records_path, setting
+from residua.experiments.figures.clock import best_seconds
 from residua.experiments.figures.drawing import COLOURS, QUIET, legend, page, panels, tidy
 from residua.experiments.figures.small_world import correlated_residuals, watts_strogatz
 from residua.experiments.registry import Options, Result
@@ -47,8 +45,8 @@ def _measure(graph: Graph, repeats: int) -> dict[str, Values]:
     residual = correlated_residuals(graph, ALPHA, LABELLED)
     size = {"nodes": graph.n_nodes, "edges": graph.n_edges, "threads": numba.get_num_threads()}
     return {
-        "evaluation": size | {"seconds": _best(lambda: _evaluate(graph, residual), repeats)},
-        "fit": size | {"seconds": _best(lambda: fit_correlation(residual, graph, logdet=Lanczos()), repeats)},
+        "evaluation": size | {"seconds": best_seconds(lambda: _evaluate(graph, residual), repeats)},
+        "fit": size | {"seconds": best_seconds(lambda: fit_correlation(residual, graph, logdet=Lanczos()), repeats)},
     }
 
 
@@ -56,17 +54,6 @@ def _evaluate(graph: Graph, residual: np.ndarray) -> None:
     labelled = ~np.isnan(residual)
     likelihood = Likelihood(graph, labelled, Lanczos(128, 32, control_variates=False))
     likelihood.omega(residual[labelled], np.array([ALPHA]), 1.0)
-
-
-def _best(task: Callable[[], object], repeats: int) -> float:
-    """The shortest of several: what the machine can do when nothing else disturbs it."""
-    times = []
-    for _ in range(repeats):
-        gc.collect()
-        start = time.perf_counter()
-        task()
-        times.append(time.perf_counter() - start)
-    return min(times)
 
 
 def fig_scaling(options: Options, advance: Advance) -> Result:

@@ -12,6 +12,13 @@ from residua.numerics.sampling import precision_noise
 
 def watts_strogatz(n: int, degree: int = 10, rewired: float = 0.1, seed: int = 0) -> Graph:
     """A ring of n nodes, each joined to its nearest ``degree``, a share of the far ends drawn anew."""
+    return Graph.from_edges(*watts_strogatz_edges(n, degree, rewired, seed))
+
+
+def watts_strogatz_edges(
+    n: int, degree: int = 10, rewired: float = 0.1, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Its edges, each once."""
     rng = np.random.default_rng(seed)
     source = np.repeat(np.arange(n), degree // 2)
     target = (source + np.tile(np.arange(1, degree // 2 + 1), n)) % n
@@ -20,7 +27,7 @@ def watts_strogatz(n: int, degree: int = 10, rewired: float = 0.1, seed: int = 0
     keep = source != target
     source, target = source[keep], target[keep]
     _, first = np.unique(np.minimum(source, target) * n + np.maximum(source, target), return_index=True)
-    return Graph.from_edges(source[first], target[first])
+    return source[first], target[first]
 
 
 def correlated_residuals(graph: Graph, alpha: float, labelled: float, seed: int = 0) -> np.ndarray:
