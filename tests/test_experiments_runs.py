@@ -2,7 +2,12 @@
 
 import json
 import multiprocessing
+import os
+import subprocess
+import sys
+import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -107,3 +112,32 @@ def test_the_parts_of_a_split_are_all_nodes_once():
     assert np.isnan(known[split.test]).all()
     assert np.isnan(known[split.validation]).all()
     assert (known[split.train] == split.train).all()
+
+
+def sleeper(task):
+    Path(task.setting, f"{task.dataset}{task.seed}.pid").write_text(str(os.getpid()))
+    time.sleep(60)
+    return {}
+
+
+def test_no_process_outlives_a_killed_run(tmp_path):
+    program = (
+        f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
+        "from test_experiments_runs import *\n"
+        "if __name__ == '__main__':\n"
+        f"    tasks = [Task('t', 'a', 'm', seed, {str(tmp_path)!r}) for seed in range(2)]\n"
+        f"    run(tasks, sleeper, Path({str(tmp_path)!r}) / 'r.jsonl', jobs=2)\n"
+    )
+    (tmp_path / "program.py").write_text(program)
+    with subprocess.Popen([sys.executable, tmp_path / "program.py"]) as first:
+        wait_until(lambda: len(list(tmp_path.glob("*.pid"))) == 2)
+        first.kill()
+    others = [int(path.read_text()) for path in tmp_path.glob("*.pid")]
+    wait_until(lambda: not any(Path(f"/proc/{other}").exists() for other in others))
+
+
+def wait_until(happened, seconds=60):
+    end = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.05)

@@ -10,6 +10,7 @@ import json
 import multiprocessing
 import os
 import signal
+import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -89,7 +90,7 @@ def _each(tasks: Sequence[Task], work: Work, jobs: int) -> Iterable[Record]:
     # Inherited by the processes: more threads than cores only wait for one another.
     os.environ.update(dict.fromkeys(THREADS, "1"))
     others = set(multiprocessing.active_children())
-    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _leave_interrupts)
+    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _serve)
     try:
         for future in as_completed([pool.submit(_timed, work, task) for task in tasks]):
             yield future.result()
@@ -103,9 +104,17 @@ def _each(tasks: Sequence[Task], work: Work, jobs: int) -> Iterable[Record]:
             os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
-def _leave_interrupts() -> None:
-    """Ctrl-C reaches every process of a terminal; the first one answers it for all."""
+def _serve() -> None:
+    """Begin a process: Ctrl-C is answered by the first one for all, and none outlives it, however it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_the_first, daemon=True).start()
+
+
+def _end_with_the_first() -> None:
+    first = multiprocessing.parent_process()
+    if first is not None:
+        first.join()
+        os._exit(1)
 
 
 def _timed(work: Work, task: Task) -> Record:
