@@ -5,6 +5,7 @@ import os
 import resource
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -330,6 +331,18 @@ def test_ctrl_c_ends_in_a_word(folder, monkeypatch, capsys):
 def residua(*arguments, **options):
     command = [sys.executable, "-c", "from residua.cli import main; main()", *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, **options)
+
+
+def test_a_training_that_ctrl_c_ended_is_kept_and_told_by_the_exit_code(monkeypatch, capsys):
+    def interrupted(*_args, **_kwargs):
+        warnings.warn("training was interrupted; the best network so far is kept.", UserWarning, stacklevel=2)
+
+    monkeypatch.setattr("residua.cli.app", interrupted)
+    monkeypatch.setattr(sys, "argv", ["residua", "fit"])
+    with warnings.catch_warnings(action="always"), pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code == 130
+    assert "best network so far is kept" in capsys.readouterr().err
 
 
 def test_the_way_from_tables_to_predictions(folder):

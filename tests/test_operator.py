@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from graphs import CASES, small_world
 from residua.numerics import Shifted, Sparse, weighted_sum
+from residua.numerics.compiled import compiled
 
 ROUNDING = {np.float64: 1e-14, np.float32: 1e-6}
 
@@ -173,3 +174,9 @@ def test_result_does_not_depend_on_the_number_of_threads(k, rng):
             assert_array_equal(one, two)
     finally:
         numba.set_num_threads(before)
+
+
+def test_without_a_folder_for_a_cache_functions_are_compiled_all_the_same():
+    namespace = {}
+    exec("def twice(x):\n    return 2 * x", namespace)  # of no file, so there is no place beside it
+    assert compiled(namespace["twice"])(21) == 42

@@ -123,7 +123,12 @@ app.command()(reproduce)
 app.add_typer(data, name="data")
 
 
+_interrupted: list[str] = []  # trainings that Ctrl-C ended; what they had reached was kept
+
+
 def _show_warning(message: Warning | str, *_args: object, **_kwargs: object) -> None:
+    if "was interrupted" in str(message):
+        _interrupted.append(str(message))
     note(message)
 
 
@@ -132,6 +137,7 @@ def main() -> None:
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"] or ["--help"]
     debug = "--debug" in sys.argv
     warnings.showwarning = _show_warning
+    _interrupted.clear()
     try:
         code = app(arguments, prog_name="residua", standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
@@ -145,7 +151,8 @@ def main() -> None:
         if not hasattr(error, "format_message"):  # typer's, on a command that it does not understand
             raise
         _stop(error, _explained(error), debug)
-    if code == INTERRUPTED:
+    if code == INTERRUPTED or _interrupted:
+        code = INTERRUPTED
         typer.secho("residua: interrupted", err=True)
     sys.exit(code if isinstance(code, int) else 0)
 

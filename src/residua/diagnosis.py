@@ -124,7 +124,7 @@ def _notes(covered: float, n: int, alpha: dict[str, float], correlation: str | N
     if abs(covered - 0.9) > max(slack, 0.03):
         yield (
             f"Gaussian 90 % intervals cover {covered:.1%}: the residuals are not Gaussian; "
-            'use predict_interval(method="conformal").'
+            "conformal intervals, the default, do not rest on that."
         )
     if correlation == "learned":
         for t, value in alpha.items():

@@ -13,9 +13,9 @@ from importlib.util import find_spec
 
 import numpy as np
 import scipy.sparse as sp
-from numba import njit
 from scipy.sparse.linalg import splu
 
+from residua.numerics.compiled import compiled
 from residua.numerics.operator import Shifted, Sparse
 
 HAS_CHOLMOD = find_spec("sksparse") is not None
@@ -83,7 +83,7 @@ class Factor:
         return sp.csr_array((entries, (i, j)), shape=(n, n))
 
 
-@njit(cache=True)
+@compiled
 def _symbolic(indptr, indices):
     """Pattern of L strictly below the diagonal, by columns, rows increasing (no numerical cancellation assumed)."""
     n = len(indptr) - 1
@@ -116,7 +116,7 @@ def _symbolic(indptr, indices):
     return colptr, rows
 
 
-@njit(cache=True)
+@compiled
 def _spread(colptr, rows, indptr, indices, data):
     """Values of L on its full pattern: entries that cancelled to zero were not stored."""
     values = np.zeros(len(rows))
@@ -130,7 +130,7 @@ def _spread(colptr, rows, indptr, indices, data):
     return values
 
 
-@njit(cache=True)
+@compiled
 def _takahashi(colptr, rows, values, D):
     """Z = (L D L')^-1 on the pattern of L: column j from the columns to its right."""
     n = len(D)
@@ -167,7 +167,7 @@ def pair_sums(rows: sp.csr_array, Z: sp.csr_array) -> np.ndarray:
     return _pair_sums(rows.indptr, rows.indices, rows.data, Z.indptr, Z.indices, Z.data)
 
 
-@njit(cache=True)
+@compiled
 def _pair_sums(indptr, indices, data, z_indptr, z_indices, z_data):
     out = np.zeros(len(indptr) - 1)
     for i in range(len(out)):
@@ -205,7 +205,7 @@ def identity_minus(A: Shifted, room: sp.sparray | None = None) -> sp.csc_array:
     return sp.coo_array((np.concatenate(values), places), shape=A.shape).tocsc()
 
 
-@njit(cache=True)
+@compiled
 def _widest_level(indptr, indices):
     n = len(indptr) - 1
     degree = np.zeros(n, np.int64)

@@ -8,7 +8,9 @@ result does not depend on the number of threads.
 """
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
+
+from residua.numerics.compiled import compiled
 
 # Sums may be re-ordered for vector registers; infinities and NaN keep their meaning.
 FAST = {"reassoc", "contract", "nsz", "arcp"}
@@ -22,7 +24,7 @@ def row_blocks(indptr: np.ndarray) -> np.ndarray:
     return np.searchsorted(work, np.linspace(0, work[-1], min(BLOCKS, max(n, 1)) + 1)).astype(np.int64)
 
 
-@njit(cache=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def _combine_column_rows(first, last, indptr, indices, weights, scale, v, vs, p, z, q, out):
     dot = 0.0
     e = np.uint64(indptr[first])
@@ -44,7 +46,7 @@ def _combine_column_rows(first, last, indptr, indices, weights, scale, v, vs, p,
     return dot
 
 
-@njit(parallel=True, cache=True, fastmath=FAST)
+@compiled(parallel=True, fastmath=FAST)
 def combine_column(blocks, indptr, indices, weights, scale, v, vs, p, z, q, out):
     """One column: ``out = p S v + q z``; ``vs = scale * v`` is made by the caller. Returns ``out'v`` by block."""
     partial = np.zeros((len(blocks) - 1, 1))
@@ -55,13 +57,13 @@ def combine_column(blocks, indptr, indices, weights, scale, v, vs, p, z, q, out)
     return partial
 
 
-@njit(cache=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def combine_column_small(indptr, indices, weights, scale, v, vs, p, z, q, out):
     """The same on one thread: waking a second one takes longer than a small graph."""
     return _combine_column_rows(0, len(scale), indptr, indices, weights, scale, v, vs, p, z, q, out)
 
 
-@njit(cache=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def _combine_rows(first, last, indptr, indices, weights, scale, V, p, Z, q, out, dots):
     k = V.shape[1]
     row = np.empty(k, V.dtype)
@@ -83,7 +85,7 @@ def _combine_rows(first, last, indptr, indices, weights, scale, V, p, Z, q, out,
             dots[c] += total * V[i, c]
 
 
-@njit(cache=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def _combine_rows_of_8(first, last, indptr, indices, weights, scale, V, p, Z, q, out, dots):
     """Eight columns, the usual number of probes: sums held in registers take 0.6 of the time of a loop over them."""
     zero = scale[:1].sum() * 0
@@ -111,7 +113,7 @@ def _combine_rows_of_8(first, last, indptr, indices, weights, scale, V, p, Z, q,
             dots[k] += total * V[i, k]
 
 
-@njit(parallel=True, cache=True, fastmath=FAST)
+@compiled(parallel=True, fastmath=FAST)
 def combine_8_columns(blocks, indptr, indices, weights, scale, V, p, Z, q, out):
     """``combine_columns`` for exactly eight."""
     partial = np.zeros((len(blocks) - 1, 8))
@@ -120,7 +122,7 @@ def combine_8_columns(blocks, indptr, indices, weights, scale, V, p, Z, q, out):
     return partial
 
 
-@njit(parallel=True, cache=True, fastmath=FAST)
+@compiled(parallel=True, fastmath=FAST)
 def combine_columns(blocks, indptr, indices, weights, scale, V, p, Z, q, out):
     """Many columns: ``out = (S V) p + Z q`` with p, q per column. Returns ``out'V`` by block."""
     partial = np.zeros((len(blocks) - 1, V.shape[1]))
@@ -129,7 +131,7 @@ def combine_columns(blocks, indptr, indices, weights, scale, V, p, Z, q, out):
     return partial
 
 
-@njit(cache=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def combine_columns_small(indptr, indices, weights, scale, V, p, Z, q, out):
     """The same on one thread."""
     dots = np.zeros(V.shape[1])
@@ -137,7 +139,7 @@ def combine_columns_small(indptr, indices, weights, scale, V, p, Z, q, out):
     return dots
 
 
-@njit(cache=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def product_at(rows, indptr, indices, weights, scale, v):
     """``(S v)`` at some rows only."""
     out = np.empty(len(rows), v.dtype)
@@ -151,7 +153,7 @@ def product_at(rows, indptr, indices, weights, scale, v):
     return out
 
 
-@njit(cache=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def _add_rows(first, last, W, V, c, squares):
     for i in range(first, last):
         for j in range(W.shape[1]):
@@ -159,7 +161,7 @@ def _add_rows(first, last, W, V, c, squares):
             squares[j] += W[i, j] * W[i, j]
 
 
-@njit(parallel=True, cache=True, fastmath=FAST)
+@compiled(parallel=True, fastmath=FAST)
 def add_scaled(W, V, c):
     """``W += V c`` in place. Returns the squared column norms of W by block."""
     n = len(W)
@@ -170,7 +172,7 @@ def add_scaled(W, V, c):
     return partial
 
 
-@njit(cache=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def add_scaled_small(W, V, c):
     """The same on one thread."""
     squares = np.zeros(W.shape[1])
@@ -178,7 +180,7 @@ def add_scaled_small(W, V, c):
     return squares
 
 
-@njit(cache=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def advance_small(X, P, R, a, b):
     """``X += P a``, then ``P = R + P b``."""
     for i in range(len(X)):
@@ -187,7 +189,7 @@ def advance_small(X, P, R, a, b):
             P[i, j] = R[i, j] + P[i, j] * b[j]
 
 
-@njit(parallel=True, cache=True, fastmath=FAST)
+@compiled(parallel=True, fastmath=FAST)
 def advance(X, P, R, a, b):
     """The two updates that end a conjugate-gradient step: ``X += P a``, then ``P = R + P b``."""
     n = len(X)
@@ -197,7 +199,7 @@ def advance(X, P, R, a, b):
         advance_small(X[rows], P[rows], R[rows], a, b)
 
 
-@njit(cache=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def cg_column(indptr, indices, weights, scale, alpha, b, x, goal, max_iter):
     """Solve ``(I - alpha S) x = b`` for one column on a small graph, all in one call; x is start and result."""
     n = len(b)
@@ -239,7 +241,7 @@ def cg_column(indptr, indices, weights, scale, alpha, b, x, goal, max_iter):
     return step, rr
 
 
-@njit(cache=True)
+@compiled
 def submatrix_rows(indptr, indices, weights, rows, position, count_only, out_indptr, out_indices, out_weights):
     """Rows and columns ``rows`` of a CSR matrix; ``position[j]`` is j's new index, -1 where it is left out."""
     at = 0
@@ -256,7 +258,7 @@ def submatrix_rows(indptr, indices, weights, rows, position, count_only, out_ind
             out_indptr[new + 1] = at
 
 
-@njit(cache=True)
+@compiled
 def _root(parent, i):
     while parent[i] != i:
         parent[i] = parent[parent[i]]  # halve the path on the way up
@@ -264,7 +266,7 @@ def _root(parent, i):
     return i
 
 
-@njit(cache=True)
+@compiled
 def join_components(indptr, indices, parent):
     """Union-find: let ``parent`` lead both ends of every entry to one root, the smallest node of the component."""
     for i in range(len(indptr) - 1):
@@ -276,7 +278,7 @@ def join_components(indptr, indices, parent):
                 parent[a] = b
 
 
-@njit(cache=True)
+@compiled
 def number_components(parent):
     """Components numbered in the order of their first node."""
     label = np.empty(len(parent), np.int64)
@@ -291,7 +293,7 @@ def number_components(parent):
     return label
 
 
-@njit(cache=True)
+@compiled
 def diagonal(indptr, indices, weights, scale):
     """The diagonal of S."""
     out = np.zeros(len(scale), scale.dtype)
@@ -303,7 +305,7 @@ def diagonal(indptr, indices, weights, scale):
     return out
 
 
-@njit(parallel=True, cache=True)
+@compiled(parallel=True)
 def low_traces(indptr, indices, weights, scale, blocks):
     """``tr S`` and ``tr S^2`` by block."""
     partial = np.zeros((len(blocks) - 1, 2))
@@ -319,7 +321,7 @@ def low_traces(indptr, indices, weights, scale, blocks):
     return partial
 
 
-@njit(parallel=True, cache=True)
+@compiled(parallel=True)
 def power_traces(indptr, indices, weights, scale, blocks):
     """``tr S^3`` and ``tr S^4`` by block: row i of S^2 is gathered, then met with row i of S and with itself."""
     n = len(indptr) - 1
@@ -356,7 +358,7 @@ def power_traces(indptr, indices, weights, scale, blocks):
     return partial
 
 
-@njit(cache=True)
+@compiled
 def edge_noise(indptr, indices, weights, scale, alpha, edge_normals, node_normals, out):
     """Add to ``out`` a draw with covariance ``I - alpha S``, from one normal for each edge and each node."""
     at = 0

@@ -46,7 +46,7 @@ def check_output(path: str | os.PathLike[str], suffixes: tuple[str, ...], inputs
             f"--output {path} cannot be written: there is no folder {path.parent}; create it first."
         )
     if not os.access(path.parent, os.W_OK):
-        raise PermissionError(f"--output {path} cannot be written: no permission to write in {path.parent}.")
+        raise PermissionError(f"--output {path} cannot be written: no permission in folder {str(path.parent)!r}.")
     if len(suffixes) > 1 and path.suffix.lower() not in suffixes:
         raise ValueError(f"--output {path} should end in {' or '.join(suffixes)}, which says how to write it.")
     others = [Path(given) for given in inputs if given is not None and Path(given).exists()]
