@@ -1,6 +1,5 @@
 """The report in a real browser."""
 
-
 import numpy as np
 import pytest
 
