@@ -25,6 +25,8 @@ from residua.gaussian.objective import Correlator, Objective, PaperObjective  # 
 from residua.regressors import checkpoint  # noqa: E402
 from residua.regressors.aggregation import MeanSAGE  # noqa: E402
 from residua.regressors.base import Task, make_base  # noqa: E402
+from residua.regressors.networks import make_network  # noqa: E402
+from residua.regressors.training import Inputs, Schedule, SquaredError, train  # noqa: E402
 
 
 def problem(n=300, seed=0, types=1):
@@ -90,6 +92,49 @@ def test_the_slope_of_a_batch_is_that_of_all_labels(name):
     G = objective.likelihood.precisions(objective.alpha)[0].dense()
     np.testing.assert_allclose(full[rows], moved[at])
     np.testing.assert_allclose(found, 2 * (G @ full)[rows] / objective._q, rtol=1e-9, atol=1e-12)
+
+
+def test_alpha_is_followed_by_newton_steps_between_thorough_searches():
+    case = small_world(300, 6, seed=2)
+    rng = np.random.default_rng(2)
+    base = rng.standard_normal(int(case.labelled.sum()))
+    objective = Objective(case.graph, case.labelled)
+    for k in range(1, 8):
+        r = base + 0.1 * k * np.sign(base)
+        objective.loss(r)
+        objective.refit(r)
+        optimum = Profile(Likelihood(case.graph, case.labelled), r).optimise()
+        np.testing.assert_allclose(objective._a, optimum, atol=0.05)
+
+
+@pytest.mark.parametrize("batch", [None, 40])
+def test_alpha_moves_only_from_residuals_that_have_just_been_carried_on(batch):
+    """A batch overwrites some of them, which would mix old residuals and new."""
+
+    class Spy(SquaredError):
+        calls = []  # noqa: RUF012
+
+        def loss(self, r):
+            self.calls.append("loss")
+            return super().loss(r)
+
+        def slope(self, at, r):
+            self.calls.append("slope")
+            return super().slope(at, r)
+
+        def refit(self, r):
+            self.calls.append("refit")
+
+    graph, X, y, _ = problem()
+    labels = np.flatnonzero(~np.isnan(y))
+    A = graph.adjacency().tocoo()
+    data = Inputs(torch.tensor(X, dtype=torch.float32), torch.tensor(np.stack([A.row, A.col]), dtype=torch.int64), y)
+    spy, plan = Spy(graph.n_nodes, len(labels) - 30), Schedule(20, 0.01, 0.0, 100, seed=0, batch=batch)
+    net = make_network("mlp", 3, None, 0)
+    train(net, data, labels[30:], labels[:30], spy, plan, lambda *_: None, checkpoint.Checkpoint(None, "").part("0"))
+    at = [i for i, call in enumerate(spy.calls) if call == "refit"]
+    assert len(at) == (2 if batch is None else 20)
+    assert all(spy.calls[i - 1] == "loss" for i in at)
 
 
 @pytest.mark.parametrize("correlation", ["learned", None])
