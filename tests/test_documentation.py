@@ -18,6 +18,7 @@ import pytest
 
 import residua
 from residua.demo import run_demo
+from tables import town, write
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -107,6 +108,17 @@ def test_docstring_examples_hold(name):
         pytest.skip(f"{missing.name} is not installed")
     failed, _ = doctest.testmod(module)
     assert not failed
+
+
+def test_commands_of_the_readme_run_one_after_the_other(tmp_path, monkeypatch):
+    pytest.importorskip("torch_geometric.data")
+    monkeypatch.chdir(tmp_path)
+    nodes, edges = town()
+    write(tmp_path, nodes.rename(columns={"price": "turnout"}), edges)
+    commands = re.findall(r"^residua .*?(?=  +#)", (ROOT / "README.md").read_text(encoding="utf-8"), re.M)
+    assert [command.split()[1] for command in commands] == ["fit", "predict", "compare", "report"]
+    for command in commands:
+        assert run_command(command).strip()
 
 
 def test_readme_shows_the_table_of_the_demo():
