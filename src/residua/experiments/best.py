@@ -125,7 +125,7 @@ def _fitted(task: Task, data: Dataset, split: Split) -> list[GraphRegressor]:
     fitted = []
     for name, make in MODELS.items():
         model = make(task.setting == QUICK)
-        model.set_params(random_state=task.seed, logdet=sets.logdet(task.dataset))
+        model.set_params(random_state=task.seed)
         fitted.append(model.fit(data.X if name in PLAIN else hops, known, graph=data.graph))
     return fitted
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
-from residua import Cholesky, metrics
+from residua import metrics
 from residua.datasets import (
     Dataset,
     load_county,
@@ -46,11 +45,6 @@ def _fixed(name: str) -> Dataset:
         "contacts-simulated": simulate_contacts,
     }
     return makers[name]()
-
-
-def logdet(name: str) -> Any:
-    """How log-determinants are computed: on roads by the sparse factor, faster there than what "auto" chooses."""
-    return Cholesky() if name in CITIES else "auto"
 
 
 def score(name: str, y: np.ndarray, prediction: np.ndarray) -> float:

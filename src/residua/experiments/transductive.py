@@ -56,7 +56,5 @@ def _trained(task: Task, data: Dataset, split: Split) -> GraphRegressor:
     kind = NETWORKS[task.method.removeprefix("C-")]
     network = Network(kind, steps=STEPS[task.setting], lbfgs=task.dataset == "twitch")
     correlation = "learned" if task.method.startswith("C-") else None
-    model = GraphRegressor(
-        network, correlation, training="paper", logdet=sets.logdet(task.dataset), random_state=task.seed
-    )
+    model = GraphRegressor(network, correlation, training="paper", random_state=task.seed)
     return model.fit(data.X, split.known(data.y), graph=data.graph)
