@@ -8,18 +8,21 @@ y labels or residuals at L, Z design of a linear mean (may be empty). The search
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NoReturn
 
 import numpy as np
-from scipy.optimize import brentq, minimize, minimize_scalar
+from scipy.optimize import brentq, minimize
 from scipy.special import chdtrc, chdtri, ndtri
 
 from residua.gaussian.likelihood import Likelihood, QuadraticForm
+from residua.gaussian.line_search import minimise
 from residua.gaussian.precision import ALPHA_MAX
 from residua.graph import Graph
 from residua.numerics import Strategy
+from residua.numerics.cg import NotConverged
 from residua.numerics.logdet import Estimate
 from residua.numerics.stochastic import StochasticRatio
 from residua.validation import check_count, check_known_values
@@ -161,9 +164,12 @@ class Profile:
 
     def omega(self, a: np.ndarray) -> float:
         """-2 log-likelihood in unit scale, beta and theta at their best."""
-        alpha = np.tanh(np.atleast_1d(a))
-        q, _, _ = self.least_squares(alpha)
-        return self.n * (np.log(q / self.n) + 1 + np.log(2 * np.pi)) - float(self.h(alpha).value)
+        return self._fitted(a) - float(self.h(np.tanh(np.atleast_1d(a))).value)
+
+    def _fitted(self, a: np.ndarray | float) -> float:
+        """Omega but for the log-determinant."""
+        q, _, _ = self.least_squares(np.tanh(np.atleast_1d(a)))
+        return self.n * (np.log(q / self.n) + 1 + np.log(2 * np.pi))
 
     def gradient(self, a: np.ndarray) -> np.ndarray:
         alpha = np.tanh(a)
@@ -175,22 +181,51 @@ class Profile:
     def optimise(self, start: np.ndarray | None = None, rough: bool = False) -> np.ndarray:
         """The best a, with enough Lanczos steps and probes for it; near ``start`` where that is given.
 
-        ``rough`` is for several edge types on the way to the result: fewer starts, and a hundredth of Omega will do.
+        ``rough`` is for results on the way: three tenths of a standard error will do; with several edge types, fewer
+        starts and a hundredth of Omega.
         """
         self._rough = rough
         at = self._search(start)
         ratio = self.likelihood.ratio
-        if isinstance(ratio, StochasticRatio) and ratio.strategy.probes is None:
-            while self._sharpen(ratio, at):
-                self._heights.clear()
-                at = self._search(at)
+        if not isinstance(ratio, StochasticRatio):
+            return at
+        while ratio.strategy.probes is None and self._sharpen(ratio, at):
+            doubtful = self._doubtful(at)
+            self._heights.clear()
+            at = self._search(None if doubtful else at)
+        return at if rough else self._settled(at, ratio)
+
+    def _doubtful(self, at: np.ndarray) -> bool:
+        """Whether the error of the log-determinant alone could make this alpha look better than none."""
+        noise = float(self.h(np.tanh(at)).stderr)
+        return noise > 0.05 and self.omega(np.zeros(self.p)) - self.omega(at) < 4 * noise
+
+    def _settled(self, at: np.ndarray, ratio: StochasticRatio) -> np.ndarray:
+        """``at``, or zero where probes leave it open; a warning where their error is not small."""
+        told = f"{ratio.probes} probes x {ratio.steps} steps of the log-determinant"
+        if self._doubtful(at):
+            noise, gain = float(self.h(np.tanh(at)).stderr), self.omega(np.zeros(self.p)) - self.omega(at)
+            _warn(
+                f"{told} leave an error of {noise:.2g} in -2 log-likelihood, of which alpha gains {gain:.2g}: the "
+                "labels do not tell alpha, which is set to 0; give more labels in each component, or use Cholesky()."
+            )
+            return np.zeros(self.p)
+        stderr, mc = self.errors(at)
+        worst = int(np.argmax(mc / np.where(stderr > 0, stderr, np.inf)))
+        if mc[worst] > 0.5 * stderr[worst]:
+            _warn(
+                f"{told} leave an error of {mc[worst]:.2g} in alpha, whose standard error is {stderr[worst]:.2g}; "
+                "use more probes, or Cholesky() where a factor is affordable."
+            )
         return at
 
     def _sharpen(self, ratio: StochasticRatio, at: np.ndarray) -> bool:
         """Take more steps or probes until the error they leave in alpha is a tenth of its standard error."""
         stderr, mc = self.errors(at)
         worst = float(np.max(mc / np.where(stderr > 0, stderr, np.inf), initial=0))
-        if worst <= 0.1:
+        if not self._rough and self._doubtful(at):
+            worst = max(worst, 0.2)
+        if worst <= (0.3 if self._rough else 0.1):
             return False
         if ratio.truncation(np.tanh(at)) > 0.5 and ratio.steps < MAX_STEPS:
             ratio.deepen(2 * ratio.steps)
@@ -204,26 +239,27 @@ class Profile:
     def _search(self, start: np.ndarray | None = None) -> np.ndarray:
         return self._search_line(start) if self.p == 1 else self._search_space(start)
 
-    def _search_line(self, start: np.ndarray | None, reach: float = 0.5) -> np.ndarray:
+    def _search_line(self, start: np.ndarray | None, reach: float = 0.25) -> np.ndarray:
         cheap = "factor" not in self.likelihood.ratio.method
-        grid = np.linspace(-A_MAX, A_MAX, 59 if cheap else 15)
+        grid = np.linspace(-A_MAX, A_MAX, 59 if cheap and not self._rough else 15)
         if start is not None:
-            grid = np.unique(np.clip(start[0] + np.linspace(-reach, reach, 5), -A_MAX, A_MAX))
+            grid = np.unique(np.clip(start[0] + np.array([-reach, 0.0, reach]), -A_MAX, A_MAX))
         # Everywhere, not at the best alone: too few steps make the likelihood near 1 look worse than it is.
-        while self.form.refine(np.tanh(grid), tol=1e-3 / self.n):
+        while self.form.refine(np.tanh(grid), tol=(1e-1 if self._rough else 1e-3) / self.n):
             if self.form.rule is None and len(grid) > 15:
                 grid = np.linspace(grid[0], grid[-1], 15)  # each alpha costs a solve from now on
         values = [self.omega(a) for a in grid]
         best = int(np.argmin(values))
         if start is not None and best in (0, len(grid) - 1) and abs(grid[best]) < A_MAX:
             return self._search_line(grid[best : best + 1], 2 * reach)  # it has moved far
-        if max(values) - min(values) < 1e-9 * self.n:
+        if max(values) - min(values) < 1e-8 * self.n:
             return np.zeros(1)  # no edge joins what is known: the labels do not speak of alpha
         bounds = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
         while True:
-            found = minimize_scalar(self.omega, bounds=bounds, method="bounded", options={"xatol": 1e-6})
-            if not self.form.refine(np.tanh(np.array([found.x]))):
-                return np.array([found.x])
+            near = 1e-2 if self._rough else 1e-4
+            found = minimise(self._fitted, lambda a: float(self.h(np.tanh(np.array([a]))).value), grid, bounds, near)
+            if not self.form.refine(np.tanh(np.array([found]))):
+                return np.array([found])
 
     def _search_space(self, start: np.ndarray | None) -> np.ndarray:
         """Several edge types have local optima: start from corners and the middle, keep the best."""
@@ -260,8 +296,10 @@ class Profile:
         alpha = np.tanh(at)
         inverse, unsure = self._inverse_hessian(at)
         stderr = np.sqrt(2 * np.diag(inverse)) * (1 - alpha**2)
-        noise = np.asarray(self.likelihood.ratio.gradient(alpha).stderr) * (1 - alpha**2)
-        mc = np.sqrt((inverse**2) @ noise**2) * (1 - alpha**2)
+        mc, ratio = np.zeros(self.p), self.likelihood.ratio
+        if not ratio.exact:
+            noise = np.asarray(ratio.gradient(alpha).stderr) * (1 - alpha**2)
+            mc = np.sqrt((inverse**2) @ noise**2) * (1 - alpha**2)
         return np.where(unsure, np.inf, stderr), mc
 
     def _drop_by_one(self, at: np.ndarray, t: int) -> float:
@@ -341,6 +379,10 @@ class Profile:
         slope = self.n * np.array(cross) / (2 * step * q)
         spread, _ = self._inverse_hessian(at)
         return float(np.sqrt(2 / self.n + 2 * slope @ spread @ slope / self.n**2))
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, NotConverged, stacklevel=5)
 
 
 def _wald(alpha: float, stderr: float, coverage: float) -> tuple[float, float]:

@@ -17,15 +17,30 @@ from residua.gaussian.likelihood import Likelihood, reached_nodes
 from residua.gaussian.precision import unit_precision
 from residua.graph import Graph
 from residua.numerics import CG, Lanczos, Solver, Strategy
+from residua.numerics.carry import carry
+from residua.numerics.cg import SMALL
 from residua.numerics.logdet import EIGEN_NODES
 from residua.numerics.stochastic import StochasticRatio
 
 
-def _training_likelihood(graph: Graph, labelled: np.ndarray, logdet: str | Strategy, random_state: int) -> Likelihood:
+def _training_likelihood(
+    graph: Graph, labelled: np.ndarray, logdet: str | Strategy, random_state: int, tol: float
+) -> Likelihood:
     if logdet == "auto" and len(graph.edge_types) == 1 and graph.n_nodes > EIGEN_NODES:
         logdet = Lanczos(random_state=random_state)
-    # A training step moves the residuals by far more than this tolerance.
-    return Likelihood(graph, labelled, logdet, Solver(CG(tol=1e-6)), random_state)
+    return Likelihood(graph, labelled, logdet, Solver(CG(tol=tol)), random_state)
+
+
+def _carry(likelihood: Likelihood, r: np.ndarray, alpha: np.ndarray, full: np.ndarray) -> tuple[np.ndarray, float]:
+    """Fill ``full`` (n,), a start, with r (|L|,) carried on to U; returns (G full)_L and full'G full."""
+    (G, G_UU), solver = likelihood.precisions(alpha), likelihood.solver
+    if G.S.nnz < SMALL:
+        Gr, q, done = carry(G, G_UU, likelihood.L, likelihood.U, r, full, solver.cg.tol, solver.patience)
+        if done:
+            return Gr, q
+    full[:] = likelihood.extend(r[:, None], alpha, full[:, None])[:, 0]
+    pulled = G @ full
+    return pulled[likelihood.L], float(full @ pulled)
 
 
 class Objective:
@@ -36,38 +51,49 @@ class Objective:
     graph : the graph
     labelled : (n,) bool, the nodes whose residuals enter
     logdet, random_state : as in ``Likelihood``; "auto" prefers one preparation for every alpha to exactness
+    tol : of the solve, relative to the residuals, which a training step moves by far more
     """
 
-    def __init__(self, graph: Graph, labelled: np.ndarray, logdet: str | Strategy = "auto", random_state: int = 0):
+    def __init__(
+        self,
+        graph: Graph,
+        labelled: np.ndarray,
+        logdet: str | Strategy = "auto",
+        random_state: int = 0,
+        tol: float = 1e-3,
+    ):
         self.reached = reached_nodes(graph, labelled)
-        self.likelihood = _training_likelihood(graph, labelled, logdet, random_state)
+        self.likelihood = _training_likelihood(graph, labelled, logdet, random_state, tol)
         self.alpha = np.zeros(len(graph.edge_types))
         self._height, self._q = 0.0, 0.0  # h at alpha, and the quadratic form
         self._a: np.ndarray | None = None
-        self._refits = 0
-        self._last: np.ndarray | None = None
+        self._refits, self._curvature = 0, 0.0
+        self._last: np.ndarray | None = None  # residuals of the last loss at every node, and of the one before
+        self._before: np.ndarray | None = None
 
     def loss(self, r: np.ndarray) -> tuple[float, np.ndarray]:
         """Value and gradient at residuals r (|L|,)."""
-        self._last = self.likelihood.extend(r[:, None], self.alpha, self._last)
-        Gr = self.likelihood.precisions(self.alpha)[0] @ self._last
-        self._q = float((self._last * Gr).sum())
+        if self._last is None or self._before is None:
+            self._last = self._before = np.zeros(self.likelihood.terms[0].shape[0])
+        # Training moves on as it moved before: the start is a step ahead.
+        self._before, self._last = self._last, 2 * self._last - self._before
+        Gr, self._q = _carry(self.likelihood, r, self.alpha, self._last)
         value = float(np.log(self._q / len(r))) - self._height / len(r)
-        return value, 2 * Gr[self.likelihood.L, 0] / self._q
+        return value, 2 * Gr / self._q
 
     def slope(self, at: np.ndarray, r: np.ndarray) -> np.ndarray:
         """The gradient at some labels after their residuals became r; all others are as they were in ``loss``."""
         assert self._last is not None
-        rows, last = self.likelihood.L[at], self._last[:, 0]
-        last[rows] = r
-        pull = sum(a * S.product_at(rows, last) for a, S in zip(self.alpha, self.likelihood.terms, strict=True))
+        rows = self.likelihood.L[at]
+        self._last[rows] = r
+        pull = sum(a * S.product_at(rows, self._last) for a, S in zip(self.alpha, self.likelihood.terms, strict=True))
         return 2 * (r - pull) / self._q
 
     def correction(self) -> np.ndarray:
         """(n,) the residuals of the last loss, carried on to the nodes that did not enter; 0 where none reaches."""
         assert self._last is not None
         full = np.zeros(len(self.reached))
-        full[self.reached] = self._last[:, 0]
+        full[self.reached] = self._last
         return full
 
     def refit(self, r: np.ndarray) -> None:
@@ -78,28 +104,26 @@ class Objective:
         """
         self._refits += 1
         if self._a is None or self._refits & (self._refits - 1) == 0:
-            self._set(Profile(self.likelihood, r).optimise(self._a, rough=True))
+            profile = Profile(self.likelihood, r)
+            a = profile.optimise(self._a, rough=True)
+            self._curvature = float(profile.hessian(a)[0, 0]) if len(a) == 1 else 0.0
+            self._set(a)
         elif len(self._a) == 1:
-            self._newton(r)
+            self._newton()
 
-    def _newton(self, r: np.ndarray, step: float = 0.05, reach: float = 0.3) -> None:
-        """One step on the slope of Omega in a, its curvature from a second slope a little towards 0."""
+    def _newton(self, reach: float = 0.3) -> None:
+        """One step on the slope of Omega in a, at the residuals of the last loss; its curvature changes little."""
         assert self._a is not None
-        assert self._last is not None
-        nearby = self._a - np.copysign(step, self._a)
-        there = self._slope_in_a(self.likelihood.extend(r[:, None], np.tanh(nearby), self._last), nearby)
-        here = self._slope_in_a(self._last, self._a)  # r has just been carried on
-        curvature = (here - there) / np.copysign(step, self._a[0])
-        move = -here / curvature if curvature > 0 else -np.sign(here) * reach
+        slope = self._slope_in_a()
+        move = -slope / self._curvature if self._curvature > 0 else -np.sign(slope) * reach
         self._set(np.clip(self._a + np.clip(move, -reach, reach), -A_MAX, A_MAX))
 
-    def _slope_in_a(self, full: np.ndarray, a: np.ndarray) -> float:
-        """Of Omega at residuals carried on to all nodes (n, 1)."""
-        alpha, Sr = np.tanh(a), self.likelihood.terms[0] @ full
-        q = float((full * (full - alpha[0] * Sr)).sum())
-        slope = -len(self.likelihood.L) * float((full * Sr).sum()) / q
-        slope -= np.asarray(self.likelihood.ratio.gradient(alpha).value)[0]
-        return float(slope * (1 - alpha[0] ** 2))
+    def _slope_in_a(self) -> float:
+        assert self._last is not None
+        pull = float(self._last @ (self.likelihood.terms[0] @ self._last))
+        slope = -len(self.likelihood.L) * pull / self._q
+        slope -= np.asarray(self.likelihood.ratio.gradient(self.alpha).value)[0]
+        return float(slope * (1 - self.alpha[0] ** 2))
 
     def _set(self, a: np.ndarray) -> None:
         self._a, self.alpha = a, np.tanh(a)
@@ -108,15 +132,17 @@ class Objective:
     def state(self) -> dict[str, np.ndarray]:
         """What a later training has to know to go on as this one would have."""
         assert self._last is not None
+        assert self._before is not None
         ratio = self.likelihood.ratio
         history = ratio.history if isinstance(ratio, StochasticRatio) else []
-        found = {"last": self._last, "refits": np.array([self._refits])}
+        found = {"last": self._last, "before": self._before, "refits": np.array([self._refits, self._curvature])}
         found["probes"] = np.array(history, int).reshape(-1, 2)
         return found if self._a is None else found | {"a": self._a}
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Go on from ``state``."""
-        self._last, self._refits = state["last"].copy(), int(state["refits"][0])
+        self._last, self._before = state["last"].copy(), state["before"].copy()
+        self._refits, self._curvature = int(state["refits"][0]), float(state["refits"][1])
         if isinstance(self.likelihood.ratio, StochasticRatio):
             self.likelihood.ratio.repeat([(int(probes), int(steps)) for probes, steps in state["probes"]])
         if "a" in state:
@@ -174,7 +200,7 @@ class PaperObjective:
     def __init__(
         self, graph: Graph, labelled: np.ndarray, logdet: str | Strategy, random_state: int, lbfgs: bool = False
     ):
-        self.likelihood = _training_likelihood(graph, labelled, logdet, random_state)
+        self.likelihood = _training_likelihood(graph, labelled, logdet, random_state, 1e-6)
         self.terms = list(graph.operators.values())
         self.lbfgs = lbfgs
         self.a, self.b = np.zeros(len(self.terms)), 3.0
@@ -183,10 +209,13 @@ class PaperObjective:
         """The gradient of the quadratic form of r at nodes ``batch``, divided by their number."""
         G = unit_precision(self.terms, np.tanh(self.a))
         others = np.delete(np.arange(G.shape[0]), batch)
-        full = np.zeros(G.shape[0])
-        full[batch] = r
-        full[others] = self.likelihood.solver.solve(G.submatrix(others), -(G @ full)[others]).X
-        return 2 * np.exp(self.b) * (G @ full)[batch] / len(r)
+        G_UU, full, solver = G.submatrix(others), np.zeros(G.shape[0]), self.likelihood.solver
+        Gr, _, done = carry(G, G_UU, batch, others, r, full, solver.cg.tol, solver.patience)
+        if not done:
+            full[others] = 0
+            full[others] = solver.solve(G_UU, -(G @ full)[others]).X
+            Gr = (G @ full)[batch]
+        return 2 * np.exp(self.b) * Gr / len(r)
 
     def update(self, r: np.ndarray) -> None:
         """Move alpha and beta, given residuals r at all labels."""

@@ -8,6 +8,7 @@ the diagonal of the inverse and the trace of ``A^-1 S`` for any S with A's patte
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from importlib.util import find_spec
 
@@ -28,20 +29,20 @@ class Factor:
     ----------
     A : sparse symmetric positive definite matrix
     cholmod : use CHOLMOD; by default where scikit-sparse is installed
+    ordered : the rows are in a good order already
     """
 
-    def __init__(self, A: sp.csc_array, cholmod: bool | None = None):
+    def __init__(self, A: sp.csc_array, cholmod: bool | None = None, ordered: bool = False):
         self.A = sp.csc_array(A)
         if HAS_CHOLMOD if cholmod is None else cholmod:
             self._factor_cholmod()
         else:
-            self._factor_superlu()
+            self._factor_superlu("NATURAL" if ordered else "MMD_AT_PLUS_A")
         if not (self.D > 0).all():
             raise np.linalg.LinAlgError("matrix is not positive definite")
 
-    def _factor_superlu(self):
-        symmetric = {"SymmetricMode": True}
-        lu = splu(self.A, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=symmetric)
+    def _factor_superlu(self, order: str) -> None:
+        lu = splu(self.A, permc_spec=order, diag_pivot_thresh=0.0, panel_size=4, options={"SymmetricMode": True})
         if not np.array_equal(lu.perm_r, lu.perm_c):
             raise np.linalg.LinAlgError("matrix is not positive definite")
         self.order = np.argsort(lu.perm_c)
@@ -81,6 +82,42 @@ class Factor:
         i = np.concatenate([at, at[rows], at[columns]])
         j = np.concatenate([at, at[columns], at[rows]])
         return sp.csr_array((entries, (i, j)), shape=(n, n))
+
+
+class Family:
+    """Factors of ``I - sum_t alpha_t S_t`` for many alphas: the order of the rows is found once, with the first."""
+
+    def __init__(self, terms: Sequence[Sparse], cholmod: bool | None = None):
+        self.cholmod, n = cholmod, terms[0].shape[0]
+        self.entries = [S.to_scipy().tocoo() for S in terms] + [sp.eye_array(n, format="coo")]
+        self._arrange(np.arange(n))
+        self.ordered = False
+
+    def _arrange(self, place: np.ndarray) -> None:
+        """The terms and the identity with row i at ``place[i]``, each with a place for every entry of any."""
+        rows, columns = (place[np.concatenate([getattr(m, axis) for m in self.entries])] for axis in ("row", "col"))
+        ends = np.cumsum([0] + [m.nnz for m in self.entries])
+        self.parts = []
+        for m, first, last in zip(self.entries, ends, ends[1:], strict=False):
+            values = np.zeros(len(rows))
+            values[first:last] = m.data
+            self.parts.append(sp.coo_array((values, (rows, columns)), shape=m.shape).tocsc())
+
+    def factor(self, alpha: np.ndarray) -> Factor:
+        *terms, identity = self.parts
+        values = identity.data - sum(a * term.data for a, term in zip(alpha, terms, strict=True))
+        A = sp.csc_array((values, identity.indices, identity.indptr), identity.shape)
+        if self.ordered:
+            return Factor(A, self.cholmod, ordered=True)
+        place = np.empty(A.shape[0], np.int32)
+        place[Factor(A, self.cholmod).order] = np.arange(A.shape[0])
+        self._arrange(place)
+        self.ordered = True
+        return self.factor(alpha)
+
+    def traces(self, factor: Factor) -> np.ndarray:
+        """``tr((I - sum_t alpha_t S_t)^-1 S_t)`` for each t."""
+        return np.array([factor.inverse.multiply(term).sum() for term in self.parts[:-1]])
 
 
 @compiled

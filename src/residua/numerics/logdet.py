@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from residua.numerics.cholesky import Factor, factor_seconds, identity_minus
-from residua.numerics.operator import Shifted, Sparse, weighted_sum
+from residua.numerics.cholesky import Factor, Family, factor_seconds
+from residua.numerics.operator import Sparse, weighted_sum
 
 
 class Estimate(NamedTuple):
@@ -119,24 +119,24 @@ class _Factored(Ratio):
 
     def __init__(self, terms: list[Sparse], subset: np.ndarray, cholmod: bool | None):
         self.method = "exact: sparse Cholesky factor"
-        self.sides = [(1, terms)] + ([(-1, [S.submatrix(subset) for S in terms])] if len(subset) else [])
-        self.cholmod = cholmod
+        self.sides = [(1, Family(terms, cholmod))]
+        if len(subset):
+            self.sides.append((-1, Family([S.submatrix(subset) for S in terms], cholmod)))
         self._last: tuple[bytes, list[Factor]] = (b"", [])
 
-    def _factors(self, alpha: np.ndarray) -> Iterator[tuple[int, list[Sparse], Factor]]:
+    def _factors(self, alpha: np.ndarray) -> Iterator[tuple[int, Family, Factor]]:
         """Both factors; kept, since value and gradient are asked for the same alpha."""
         if self._last[0] != alpha.tobytes():
-            matrices = [identity_minus(Shifted(weighted_sum(terms, alpha), 1.0)) for _, terms in self.sides]
-            self._last = (alpha.tobytes(), [Factor(matrix, self.cholmod) for matrix in matrices])
+            self._last = (alpha.tobytes(), [family.factor(alpha) for _, family in self.sides])
         return ((*side, factor) for side, factor in zip(self.sides, self._last[1], strict=True))
 
     def value(self, alpha):
+        if not alpha.any():
+            return Estimate(0.0)
         return Estimate(float(sum(sign * factor.logdet for sign, _, factor in self._factors(alpha))))
 
     def gradient(self, alpha):
-        slope = np.zeros(len(alpha))
-        for sign, terms, factor in self._factors(alpha):
-            slope -= sign * np.array([factor.inverse.multiply(S.to_scipy()).sum() for S in terms])
+        slope = -sum(sign * family.traces(factor) for sign, family, factor in self._factors(alpha))
         return Estimate(slope, np.zeros(len(alpha)))
 
 

@@ -24,6 +24,7 @@ from residua.numerics.logdet import Estimate, Ratio, Strategy, _positions
 from residua.numerics.operator import Shifted, Sparse, connected_components, weighted_sum
 
 FIRST_PROBES = 8
+PROBE_NUMBERS = 20_000_000  # in one block of probes: hundreds of them on a large graph are taken in turns
 MOMENT_BUDGET = 48.0  # products with a vector that S^2 may cost: a quarter of the first probes' Lanczos runs
 
 Function = Callable[[np.ndarray], np.ndarray]
@@ -79,7 +80,10 @@ class Side:
     def probe(self, Z: np.ndarray, steps: int) -> None:
         """Run Lanczos from the columns of Z; later calls add to the earlier."""
         Z = self.kernel.project_out(Z) if self.kernel else Z
-        run = tridiagonal(self.S, Z, min(steps, self.S.shape[0]))
+        self.add(tridiagonal(self.S, Z, min(steps, self.S.shape[0])))
+
+    def add(self, run: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
+        """Take in the tridiagonals of further probes."""
         pairs = zip(self.tridiagonals, run, strict=True)
         self.tridiagonals = [np.concatenate(pair, axis=-1) for pair in pairs] if self.tridiagonals else list(run)
         diagonal, off, norms = self.tridiagonals
@@ -135,10 +139,13 @@ class _Cached(StochasticRatio):
         self.add_probes(probes)
 
     def add_probes(self, total):
-        Z = self.strategy.signs(self.sides[0].S.shape[0], self.probes, total)
-        self.sides[0].probe(Z, self.steps)
-        if len(self.subset):
-            self.sides[1].probe(np.ascontiguousarray(Z[self.subset]), self.steps)
+        n = self.sides[0].S.shape[0]
+        width = max(FIRST_PROBES, PROBE_NUMBERS // n)
+        for first in range(self.probes, total, width):
+            Z = self.strategy.signs(n, first, min(first + width, total))
+            self.sides[0].probe(Z, self.steps)
+            if len(self.subset):
+                self.sides[1].probe(np.ascontiguousarray(Z[self.subset]), self.steps)
         self.probes = total
         self.history.append((total, self.steps))
         self.method = _method(self)
@@ -251,7 +258,8 @@ def _polynomial_fit(rule: Quadrature, count: int) -> np.ndarray:
     root = np.sqrt(rule.weights.ravel())
     if not count:
         return np.zeros((0, root.size))
-    return np.linalg.pinv(polyvander(rule.nodes.ravel(), count - 1) * root[:, None]) * root
+    # Nodes that differ by rounding alone are one node: no slope is fitted through them.
+    return np.linalg.pinv(polyvander(rule.nodes.ravel(), count - 1) * root[:, None], rcond=1e-10) * root
 
 
 def power_moments(S: Sparse, budget: float = np.inf) -> np.ndarray:

@@ -82,7 +82,8 @@ class Schedule:
     seed: int
     batch: int | None = None
     judge_apart: bool = False  # without dropout and the like, at the cost of a second pass
-    refit_every: int = 10
+    refit_first: int = 10
+    refit_every: int = 25
 
 
 Report = Callable[[int, int, float], None]  # step, steps, error
@@ -166,7 +167,7 @@ def train(
             report(run.step, plan.epochs, run.error)
             if run.since > plan.patience or run.step == plan.epochs:
                 break
-            due = (run.step + 1) % plan.refit_every == 0
+            due = run.step + 1 == plan.refit_first or (run.step + 1) % plan.refit_every == 0
             if plan.batch is None:
                 take_step(run.optimiser, out, fit, -slope)
                 if due:

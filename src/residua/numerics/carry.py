@@ -1,0 +1,59 @@
+"""A vector known at L, carried on to U by its conditional mean, in one compiled call.
+
+    x_L = r,   (G x)_U = 0,   G = I - alpha S
+
+Training asks for this at each step; on a graph of a few thousand nodes the calls between kernels would take longer
+than the kernels.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from residua.numerics.compiled import compiled
+from residua.numerics.kernels import FAST, cg_column
+from residua.numerics.operator import Shifted
+
+
+def carry(
+    G: Shifted, G_UU: Shifted, L: np.ndarray, U: np.ndarray, r: np.ndarray, x: np.ndarray, tol: float, max_iter: int
+) -> tuple[np.ndarray, float, bool]:
+    """Fill x (n,), whose values at U are the start, from r (|L|,) at L.
+
+    Returns
+    -------
+    (G x)_L, x'G x, and whether ``|(G x)_U| <= tol |r|`` was reached.
+    """
+    all_rows, inside = ((A.S.indptr, A.S.indices, A.S.weights, A.S.scale) for A in (G, G_UU))
+    slope, goal = np.empty(len(L)), (tol * tol) * float(r @ r)
+    q, left = _carry(all_rows, inside, G.alpha, L, U, r, x, slope, goal, max_iter)
+    return slope, q, left <= goal
+
+
+@compiled(fastmath=FAST)
+def _product_rows(rows, indptr, indices, weights, scale, alpha, x, xs, out):
+    """``out = (G x)`` at some rows, given xs = scale x."""
+    for k in range(len(rows)):
+        i = rows[k]
+        total = 0.0
+        for e in range(indptr[i], indptr[i + 1]):
+            j = np.uint64(indices[e])
+            total += xs[j] if weights is None else weights[e] * xs[j]
+        out[k] = x[i] - alpha * scale[i] * total
+
+
+@compiled(fastmath=FAST)
+def _carry(all_rows, inside, alpha, L, U, r, x, slope, goal, max_iter):
+    """The pull of L on U, conjugate gradients on U, then one more product."""
+    start = x[U]
+    x[U] = 0.0
+    x[L] = r
+    xs = x * all_rows[3]
+    pull, rest = np.empty(len(U)), np.empty(len(U))
+    _product_rows(U, *all_rows, alpha, x, xs, pull)
+    _, left = cg_column(*inside, alpha, -pull, start, goal, max_iter)
+    x[U] = start
+    xs[:] = x * all_rows[3]
+    _product_rows(L, *all_rows, alpha, x, xs, slope)
+    _product_rows(U, *all_rows, alpha, x, xs, rest)
+    return np.dot(r, slope) + np.dot(start, rest), left  # x'G x, right to second order in what is left at U
