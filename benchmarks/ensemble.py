@@ -1,67 +1,48 @@
-"""Whether five networks should be trained in one batched pass or one after the other: a step of each, in one run."""
+"""Five networks trained in one pass or one after the other: whole fits of 100 steps, in one run."""
 
-from collections.abc import Callable
-from itertools import pairwise
-
-import torch
 from rich.console import Console
-from torch import nn
 
 from benchmarks.common import best_seconds
-from residua.regressors.networks import MLP
+from benchmarks.training import problem
+from residua import GraphRegressor, Network
+from residua.regressors import stack
 
-MEMBERS, COLUMNS = 5, 24
-CASES = ((914, (16, 16, 8), 50), (3_234, (16, 16, 8), 50), (3_234, (64, 32), 50), (100_000, (64, 32), 2))
-
-
-def one_by_one(x: torch.Tensor, widths: tuple[int, ...]) -> Callable[[], None]:
-    """Five networks, five optimisers."""
-    nets = [MLP(COLUMNS, widths) for _ in range(MEMBERS)]
-    optimisers = [torch.optim.Adam(net.parameters(), fused=True) for net in nets]
-
-    def step() -> None:
-        for net, optimiser in zip(nets, optimisers, strict=True):
-            optimiser.zero_grad()
-            net(x).backward(torch.ones(len(x)))
-            optimiser.step()
-
-    return step
+MEMBERS = 5
+CASES = (
+    ("hops", 914, (16, 16, 8)),
+    ("hops", 3_234, (16, 16, 8)),
+    ("hops", 3_234, (64, 32)),
+    ("hops", 10_000, (16, 16, 8)),
+    ("hops", 30_000, (64, 32)),
+    ("sage", 914, (16, 8)),
+    ("sage", 3_234, (16, 8)),
+    ("sage", 10_000, (16, 8)),
+)
 
 
-def batched(x: torch.Tensor, widths: tuple[int, ...]) -> Callable[[], None]:
-    """The same layers as batched products."""
-    sizes = [COLUMNS, *widths, 1]
-    weights = nn.ParameterList(torch.randn(MEMBERS, a, b) for a, b in pairwise(sizes))
-    biases = nn.ParameterList(torch.zeros(MEMBERS, 1, b) for b in sizes[1:])
-    optimiser = torch.optim.Adam([*weights, *biases], fused=True)
-
-    def step() -> None:
-        optimiser.zero_grad()
-        h = x.expand(MEMBERS, *x.shape)
-        for k, (weight, bias) in enumerate(zip(weights, biases, strict=True)):
-            h = torch.baddbmm(bias, h, weight)
-            h = h.relu() if k < len(weights) - 1 else h
-        h[..., 0].backward(torch.ones(MEMBERS, len(x)))
-        optimiser.step()
-
-    return step
+def fit_seconds(kind: str, n: int, widths: tuple[int, ...], correlation: str | None, together: bool) -> float:
+    graph, data, _ = problem(n)
+    base = Network(kind, widths=widths, epochs=100, patience=10**9, batch_size=10**9)
+    model = GraphRegressor(base, correlation, ensemble=MEMBERS)
+    limit, stack.MOST = stack.MOST, 10**12 if together else 0
+    try:
+        return best_seconds(lambda: model.fit(data.x.double().numpy(), data.y, graph=graph), repeats=2)
+    finally:
+        stack.MOST = limit
 
 
 def run(console: Console | None = None) -> None:
     console = console or Console()
     console.rule(f"{MEMBERS} networks at once, or one after the other")
-    for n, widths, repeats in CASES:
-        x = torch.randn(n, COLUMNS)
-        times = []
-        for make in (one_by_one, batched):
-            step = make(x, widths)
-            step()
-            times.append(best_seconds(lambda step=step, count=repeats: [step() for _ in range(count)]) / repeats)
-        console.print(
-            f"n = {n:,}, widths {widths}: {times[0] * 1e3:.2f} ms in turn, {times[1] * 1e3:.2f} ms batched: "
-            f"{times[0] / times[1]:.2f}",
-            highlight=False,
-        )
+    for kind, n, widths in CASES:
+        chosen = "at once" if stack.worth_stacking(n, widths) else "in turn"
+        for correlation in (None, "learned"):
+            alone, together = (fit_seconds(kind, n, widths, correlation, once) for once in (False, True))
+            console.print(
+                f"{kind}, n = {n:,}, widths {widths}, correlation {correlation}: {alone:.2f} s in turn, {together:.2f} s at "
+                f"once: {alone / together:.2f}; a fit takes them {chosen}",
+                highlight=False,
+            )
     console.print()
 
 

@@ -94,9 +94,9 @@ def step_seconds(net: nn.Module, data: Inputs, labelled: np.ndarray, criterion: 
 
     def step() -> np.ndarray:
         out = outputs(net, data)
-        r = data.y[rows] - out.detach().double().numpy()[rows]
+        r = data.y[rows] - out[0].detach().double().numpy()[rows]
         _, slope = criterion.loss(r)
-        take_step(optimiser, out, rows, -slope)
+        take_step(optimiser, out, {0: (rows, -slope)})
         return r
 
     criterion.refit(step())

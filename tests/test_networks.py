@@ -26,7 +26,7 @@ from residua.regressors import progress as progress_file  # noqa: E402
 from residua.regressors.checkpoint import Checkpoint  # noqa: E402
 from residua.regressors.network_base import Network  # noqa: E402
 from residua.regressors.networks import KINDS, make_network  # noqa: E402
-from residua.regressors.training import Inputs, Schedule, SquaredError, train  # noqa: E402
+from residua.regressors.training import Inputs, Learner, Schedule, SquaredError, train  # noqa: E402
 
 CORRELATIONS = ["learned", "propagate", None]
 
@@ -251,19 +251,24 @@ def test_ctrl_c_leaves_the_best_network_so_far():
     fit, held = labels[::2], labels[1::2]
     # So fast that the last network is not the best.
     plan, error = Schedule(100, 0.3, 0.0, 100, seed=0), SquaredError(graph.n_nodes, len(fit))
-    done = train(net, data, fit, held, error, plan, report, Checkpoint(None, "").part("0"))
+    learner = Learner(fit, held, error)
+    done = train(net, data, [learner], plan, report, Checkpoint(None, "").part("0"))
     assert not done
+    net.load_state_dict(learner.best)
     assert errors[-1] > min(errors)
     with torch.no_grad():
         error = np.mean((net(data.x, data.edge_index).numpy() - data.y)[held] ** 2)
     assert error == pytest.approx(min(errors))
 
 
-@pytest.mark.parametrize("training", ["joint", "paper"])
-def test_ctrl_c_ends_a_fit_with_one_warning_and_what_it_has(training, monkeypatch):
+@pytest.mark.parametrize(
+    ("kind", "training", "at", "kept"),
+    [("gcn", "joint", 30, 2), ("mlp", "paper", 30, 2), ("mlp", "joint", 10, 3), ("mlp", "joint", 0, 3)],
+)
+def test_ctrl_c_ends_a_fit_with_one_warning_and_what_it_has(kind, training, at, kept, monkeypatch):
     class Interrupting:
         def __init__(self, title):
-            self.report, _ = interrupting(at=30)
+            self.report, _ = interrupting(at)
 
         def __enter__(self):
             return lambda share, words: self.report(0, 0, 0.0)
@@ -272,10 +277,10 @@ def test_ctrl_c_ends_a_fit_with_one_warning_and_what_it_has(training, monkeypatc
             pass
 
     monkeypatch.setattr(network_base, "progress", Interrupting)
-    with pytest.warns(UserWarning, match="training was interrupted; the best 2 networks so far are kept") as caught:
-        model = fitted(Network("mlp", epochs=25, steps=25), ensemble=3, training=training)
+    with pytest.warns(UserWarning, match=f"training was interrupted; the best {kept} networks so far") as caught:
+        model = fitted(Network(kind, epochs=25, steps=25), ensemble=3, training=training)
     assert len(caught) == 1
-    assert len(model.base_.members) == 2
+    assert len(model.base_.members) == kept
     assert np.isfinite(model.predict()).all()
 
 

@@ -22,11 +22,11 @@ from residua import Graph, GraphRegressor, Lanczos, Network  # noqa: E402
 from residua.gaussian import Likelihood  # noqa: E402
 from residua.gaussian.fit import Profile  # noqa: E402
 from residua.gaussian.objective import Correlator, Objective, PaperObjective  # noqa: E402
-from residua.regressors import checkpoint  # noqa: E402
+from residua.regressors import checkpoint, network_base, stack  # noqa: E402
 from residua.regressors.aggregation import MeanSAGE  # noqa: E402
 from residua.regressors.base import Task, make_base  # noqa: E402
 from residua.regressors.networks import make_network  # noqa: E402
-from residua.regressors.training import Inputs, Schedule, SquaredError, train  # noqa: E402
+from residua.regressors.training import Inputs, Learner, Schedule, SquaredError, train  # noqa: E402
 
 
 def problem(n=300, seed=0, types=1):
@@ -131,7 +131,8 @@ def test_alpha_moves_only_from_residuals_that_have_just_been_carried_on(batch):
     data = Inputs(torch.tensor(X, dtype=torch.float32), torch.tensor(np.stack([A.row, A.col]), dtype=torch.int64), y)
     spy, plan = Spy(graph.n_nodes, len(labels) - 30), Schedule(50, 0.01, 0.0, 100, seed=0, batch=batch)
     net = make_network("mlp", 3, None, 0)
-    train(net, data, labels[30:], labels[:30], spy, plan, lambda *_: None, checkpoint.Checkpoint(None, "").part("0"))
+    learner = Learner(labels[30:], labels[:30], spy)
+    train(net, data, [learner], plan, lambda *_: None, checkpoint.Checkpoint(None, "").part("0"))
     at = [i for i, call in enumerate(spy.calls) if call == "refit"]
     assert len(at) == (3 if batch is None else 50)
     assert all(spy.calls[i - 1] == "loss" for i in at)
@@ -520,3 +521,54 @@ def test_graph_without_edges_at_a_node_averages_to_zero():
     y = np.array([1.0, 2.0, 3.0, 4.0, np.nan])
     model = GraphRegressor(Network("sage", epochs=3), None).fit(np.arange(5.0)[:, None], y, graph=graph)
     assert np.isfinite(model.predict()).all()
+
+
+# Several starts in one pass
+
+
+@pytest.mark.parametrize("training", ["joint", "post-hoc"])
+@pytest.mark.parametrize(("kind", "ensemble"), [("mlp", 2), ("hops", 5), ("sage", 3)])
+def test_starts_trained_together_are_those_trained_one_by_one(kind, ensemble, training, monkeypatch):
+    graph, X, y, _ = problem(150)
+    model = GraphRegressor(Network(kind, epochs=25), training=training, ensemble=ensemble)
+    together = model.fit(X, y, graph=graph).base_.states()
+    monkeypatch.setattr(stack, "MOST", 0)
+    alone = model.fit(X, y, graph=graph).base_.states()
+    assert len(together) == len(alone) == ensemble
+    for one, other in zip(together, alone, strict=True):
+        assert one.keys() == other.keys()
+        for name in one:
+            np.testing.assert_allclose(one[name], other[name], atol=2e-3)
+
+
+def test_starts_trained_together_stop_each_on_its_own(monkeypatch):
+    graph, X, y, _ = problem()
+    stopped, train_all = [], network_base.train
+    monkeypatch.setattr(network_base, "train", lambda *a: (train_all(*a), stopped.extend(a[2]))[0])
+    GraphRegressor(Network("hops", epochs=60, patience=3, learning_rate=0.05), ensemble=4).fit(X, y, graph=graph)
+    assert len({learner.lowest for learner in stopped}) == 4
+    assert len({tuple(learner.held) for learner in stopped}) == 4
+    assert any(learner.since > 3 for learner in stopped)
+
+
+@pytest.mark.parametrize("kind", stack.STACKED)
+def test_a_stack_gives_the_outputs_the_weights_and_the_gradients_of_its_members(kind):
+    nets = [make_network(kind, 3, (5, 4), seed) for seed in range(3)]
+    x, edge_index = torch.randn(4, 3), torch.tensor(EDGES["both directions"])
+    pile = stack.stack(nets)
+    alone, together = torch.stack([net(x, edge_index) for net in nets]), pile(x, edge_index)
+    torch.testing.assert_close(together, alone)
+    weights = torch.randn_like(alone)
+    together.backward(weights)
+    alone.backward(weights)
+    slopes = stack.stack(nets)
+    for value, parameter in zip(slopes.values, pile.values, strict=True):
+        value.data = parameter.grad
+    for k, net in enumerate(nets):
+        torch.testing.assert_close(pile.state_of(k), dict(net.state_dict()))
+        torch.testing.assert_close(slopes.state_of(k), {name: p.grad for name, p in net.named_parameters()})
+
+
+def test_large_networks_are_trained_one_by_one():
+    assert stack.worth_stacking(3_000, (16, 16, 8))
+    assert not stack.worth_stacking(100_000, (16, 16, 8))

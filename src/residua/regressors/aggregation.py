@@ -51,6 +51,17 @@ class Neighbours:
         return self._fixed[x][1]
 
 
+_known: Any = WeakIdKeyDictionary()  # one for each edge index still in use
+
+
+def neighbours_of(edge_index: Tensor, n: int) -> Neighbours:
+    """Made once for each edge index."""
+    found = _known.get(edge_index)
+    if found is None or found.made_for != (n, edge_index._version):
+        found = _known[edge_index] = Neighbours(edge_index, n)
+    return found
+
+
 def _sparse(A: sp.csr_array) -> Sparse:
     return Sparse(A.indptr, A.indices, None if (A.data == 1).all() else A.data, np.ones(A.shape[0], np.float32))
 
@@ -75,15 +86,11 @@ def _product(A: Sparse, x: Tensor) -> Tensor:
 class MeanSAGE(SAGEConv):
     """PyG's ``SAGEConv(aggr="mean")``, to rounding, with the same weights; on the CPU by the sparse kernel."""
 
-    _known: Any = WeakIdKeyDictionary()  # one for each edge index still in use
-
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
         """(n, outputs) of x (n, inputs)."""
         if x.device.type != "cpu":
             return super().forward(x, edge_index)
-        neighbours = self._known.get(edge_index)
-        if neighbours is None or neighbours.made_for != (len(x), edge_index._version):
-            neighbours = self._known[edge_index] = Neighbours(edge_index, len(x))
+        neighbours = neighbours_of(edge_index, len(x))
         W, bias = self.lin_l.weight, self.lin_l.bias
         if x.requires_grad and self.out_channels < self.in_channels:  # average the fewer columns
             return neighbours.mean(linear(x, W)) + bias + self.lin_r(x)

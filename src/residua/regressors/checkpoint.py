@@ -1,12 +1,15 @@
 """Training kept in a file now and then, so that a killed run goes on where it was and ends at the same numbers.
 
-The file holds arrays by name and a mark of what is being trained; a checkpoint of another fit is refused.
+The file holds arrays by name, a mark of what is being trained and a checksum; a checkpoint of another fit, or one
+that is damaged, is refused. A write that fails ends no training: it is told of once, and tried again.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import time
+import warnings
 from collections.abc import Callable, Mapping
 
 import numpy as np
@@ -16,6 +19,7 @@ from safetensors.numpy import save
 from residua.atomic import write_atomically
 
 SECONDS = 5.0  # between two writes
+MARK, CHECKSUM = "residua checkpoint", "sha256"  # the entries beside the arrays
 
 State = dict[str, np.ndarray]
 
@@ -32,16 +36,26 @@ class Checkpoint:
     def __init__(self, path: str | os.PathLike[str] | None, mark: str):
         self.path, self.mark = path, mark
         self.arrays = _read(path, mark) if path is not None and os.path.exists(path) else {}
-        self._written = time.monotonic()
+        self._written, self._told = time.monotonic(), False
         if path is not None:
             self._write()  # a folder that cannot be written to is found now, not after an hour
 
     def part(self, name: str) -> Part:
         return Part(self, f"{name}.")
 
+    def write(self) -> None:
+        """Write what there is; where that fails, say so once and keep the file that is there."""
+        try:
+            self._write()
+        except OSError as error:
+            self._written = time.monotonic()
+            if not self._told:
+                warnings.warn(f"{error}; the training goes on without it.", UserWarning, stacklevel=2)
+            self._told = True
+
     def _write(self) -> None:
         if self.path is not None:
-            data = save(self.arrays, {"residua checkpoint": self.mark})
+            data = save(self.arrays, {MARK: self.mark, CHECKSUM: _checksum(self.arrays)})
             write_atomically(self.path, lambda file: file.write(data), "writing the checkpoint")
             self._written = time.monotonic()
 
@@ -65,7 +79,7 @@ class Part:
         """Write this state."""
         others = {name: a for name, a in self.whole.arrays.items() if not self._has(name)}
         self.whole.arrays = others | {self.prefix + name: np.array(a, order="C") for name, a in state.items()}
-        self.whole._write()
+        self.whole.write()
 
     def _has(self, name: str) -> bool:
         return name.startswith(self.prefix)
@@ -76,13 +90,24 @@ def _read(path: str | os.PathLike[str], mark: str) -> State:
         if os.path.isdir(path):
             raise ValueError(f"checkpoint={str(path)!r} is a folder; name a file in it.")
         with safe_open(os.fspath(path), framework="np") as file:
-            found = (file.metadata() or {}).get("residua checkpoint")
+            found = file.metadata() or {}
             arrays = {name: np.array(file.get_tensor(name)) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError) as error:
         raise ValueError(f"checkpoint={str(path)!r} cannot be read ({error}); remove it to start anew.") from None
-    if found != mark:
+    if MARK in found and found.get(CHECKSUM) != _checksum(arrays):
+        raise ValueError(f"checkpoint={str(path)!r} is damaged (its checksum is wrong); remove it to start anew.")
+    if found.get(MARK) != mark:
         raise ValueError(
             f"checkpoint={str(path)!r} belongs to another fit (other data, settings or random_state); "
             "name another file, or remove this one to start anew."
         )
     return arrays
+
+
+def _checksum(arrays: Mapping[str, np.ndarray]) -> str:
+    """Of names, types, shapes and numbers."""
+    total = hashlib.sha256()
+    for name, array in sorted(arrays.items()):
+        total.update(f"{name} {array.dtype} {array.shape}".encode())
+        total.update(np.ascontiguousarray(array).tobytes())
+    return total.hexdigest()

@@ -19,7 +19,8 @@ from residua.regressors.checkpoint import Checkpoint, Part
 from residua.regressors.neighbours import neighbour_features
 from residua.regressors.networks import KINDS, make_network
 from residua.regressors.progress import Advance, progress
-from residua.regressors.training import Criterion, Inputs, Schedule, SquaredError, outputs, train, train_paper
+from residua.regressors.stack import STACKED, stack, worth_stacking
+from residua.regressors.training import Inputs, Learner, Schedule, SquaredError, outputs, train, train_paper
 from residua.validation import MIN_LABELS, check_count
 
 MIN_FOLDS = 4  # starts, each with a fold held out, that leave enough labels to learn from
@@ -118,17 +119,21 @@ class NetworkBase(Base):
         data = self._inputs(task.graph, task.X, (task.y - self.y_centre) / self.y_spread)
         labels = np.flatnonzero(task.labelled)
         kept = Checkpoint(task.checkpoint, self._mark(task, correlate) if task.checkpoint is not None else "")
-        self.members, members = [], []
+        members: list[Member] = []
         # Dropout and the like draw from torch's global generator, which is given back as it was.
         with progress(f"training {self.name}") as advance, torch.random.fork_rng(devices=[]):
-            for k in range(self.ensemble):
-                member = self._member(k, data, labels, task, correlate, kept.part(str(k)), advance)
-                members.append(member)
-                self.members.append(member.net.eval())
-                if not member.done:
-                    kind = "the best network so far is" if k == 0 else f"the best {k + 1} networks so far are"
-                    warnings.warn(f"training was interrupted; {kind} kept.", UserWarning, stacklevel=3)
+            for starts in self._together(data, labels, task):
+                part = kept.part(str(starts[0]))
+                members += self._train(starts, data, labels, task, correlate, part, advance)
+                if not members[-1].done:
+                    many = (
+                        f"the best {len(members)} networks so far are"
+                        if len(members) > 1
+                        else "the best network so far is"
+                    )
+                    warnings.warn(f"training was interrupted; {many} kept.", UserWarning, stacklevel=3)
                     break
+        self.members = [member.net.eval() for member in members]
         return self._outcome(members, data, labels, task, correlate)
 
     def _refuse(self, task: Task) -> None:
@@ -162,44 +167,61 @@ class NetworkBase(Base):
                 found = correlate(residual, start=a)
         return Outcome(residual, np.full(len(labels), np.nan) if joint else alone, found, starts, held)
 
-    def _member(
+    def _together(self, data: Inputs, labels: np.ndarray, task: Task) -> list[list[int]]:
+        """Starts that are trained in one pass: all where that is faster, else each on its own."""
+        fit = len(labels) - len(self._held(0, labels, task.random_state))
+        widths = (16, 16, 8) if self.settings.widths is None else self.settings.widths
+        possible = self.settings.kind in STACKED and self.training != "paper"
+        if possible and self._schedule(fit, 0).batch is None and worth_stacking(len(data.x), widths):
+            return [list(range(self.ensemble))]
+        return [[k] for k in range(self.ensemble)]
+
+    def _train(
         self,
-        k: int,
+        starts: list[int],
         data: Inputs,
         labels: np.ndarray,
         task: Task,
         correlate: Correlate | None,
         kept: Part,
         advance: Advance,
-    ) -> Member:
-        """Start number k, with its own weights and its own held-out labels."""
-        rng = np.random.default_rng([task.random_state, k])
-        seed = int(rng.integers(2**31))
-        net = self._blank(data.x.shape[1], seed, k).train()
-        if not any(p.requires_grad for p in net.parameters()):
+    ) -> list[Member]:
+        """Some of the starts, each with its own weights and its own held-out labels."""
+        seeds = [int(np.random.default_rng([task.random_state, k]).integers(2**31)) for k in starts]
+        nets = [self._blank(data.x.shape[1], seed, k).train() for k, seed in zip(starts, seeds, strict=True)]
+        if not any(p.requires_grad for p in nets[0].parameters()):
             raise ValueError(f"base {self.name} has no parameters to train; use a module with some.")
 
         def report(step: int, steps: int, error: float) -> None:
-            advance((k + (step + 1) / steps) / self.ensemble, f"error {error:.3g}")
+            advance((starts[0] + len(starts) * (step + 1) / steps) / self.ensemble, f"error {error:.3g}")
 
         s = self.settings
         if self.training == "paper":
             paper = correlate.paper_objective(s.lbfgs) if correlate else None
             every = 100 if s.lbfgs else 10
-            done = train_paper(net, data, labels, paper, s.steps, seed, report, kept, every=every)
-            return Member(net, labels[:0], done, *((paper.a, paper.b) if paper else ()))
-        held = self._held(k, labels, task.random_state, rng)
-        fit = np.setdiff1d(labels, held)
-        criterion: Criterion = SquaredError(len(task.y), len(fit))
-        if correlate is not None and self.training == "joint":
-            criterion = correlate.objective(np.isin(np.arange(len(task.y)), fit))
-        done = train(net, data, fit, held, criterion, self._schedule(len(fit), seed), report, kept)
-        return Member(net, held, done, np.arctanh(criterion.alpha))
+            done = train_paper(nets[0], data, labels, paper, s.steps, seeds[0], report, kept, every=every)
+            return [Member(nets[0], labels[:0], done, *((paper.a, paper.b) if paper else ()))]
+        learners = [self._learner(k, labels, task, correlate) for k in starts]
+        plan = self._schedule(len(learners[0].fit), seeds[0])
+        done = train(stack(nets) if len(nets) > 1 else nets[0], data, learners, plan, report, kept)
+        for net, learner in zip(nets, learners, strict=True):
+            net.load_state_dict(learner.best)
+        alphas = [np.arctanh(learner.criterion.alpha) for learner in learners]
+        return [Member(net, one.held, done, a) for net, one, a in zip(nets, learners, alphas, strict=True)]
 
-    def _held(self, k: int, labels: np.ndarray, random_state: int, rng: np.random.Generator) -> np.ndarray:
+    def _learner(self, k: int, labels: np.ndarray, task: Task, correlate: Correlate | None) -> Learner:
+        held = self._held(k, labels, task.random_state)
+        fit = np.setdiff1d(labels, held)
+        if correlate is not None and self.training == "joint":
+            return Learner(fit, held, correlate.objective(np.isin(np.arange(len(task.y)), fit)))
+        return Learner(fit, held, SquaredError(len(task.y), len(fit)))
+
+    def _held(self, k: int, labels: np.ndarray, random_state: int) -> np.ndarray:
         """Labels that start k is not trained on: a fold of its own where there are enough starts for folds."""
         size = min(round(self.settings.validation * len(labels)), len(labels) - MIN_LABELS)
         if self.ensemble < MIN_FOLDS or not size:
+            rng = np.random.default_rng([random_state, k])
+            rng.integers(2**31)  # the seed of the weights
             return np.sort(rng.choice(labels, size, replace=False))
         order = np.random.default_rng([random_state, self.ensemble]).permutation(labels)
         return np.sort(np.array_split(order, self.ensemble)[k])
@@ -309,7 +331,7 @@ class NetworkBase(Base):
 
 @torch.no_grad()
 def _evaluated(net: torch.nn.Module, data: Inputs) -> np.ndarray:
-    return outputs(net.eval(), data).double().numpy()
+    return outputs(net.eval(), data)[0].double().numpy()
 
 
 def _standard(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

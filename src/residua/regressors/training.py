@@ -9,9 +9,9 @@ never stopped.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,6 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from residua.regressors.checkpoint import Part, State
+from residua.regressors.stack import Stack
 
 
 class Criterion(Protocol):
@@ -89,46 +90,96 @@ class Schedule:
 Report = Callable[[int, int, float], None]  # step, steps, error
 
 
+class Learner:
+    """What is one network's own in a training: its labels, its loss, the best that it has reached.
+
+    Parameters
+    ----------
+    fit, held : positions of the labels it learns from, and of those it stops on
+    criterion : its loss
+    """
+
+    def __init__(self, fit: np.ndarray, held: np.ndarray, criterion: Any):
+        self.fit, self.held, self.criterion = fit, held, criterion
+        self.since, self.lowest = 0, np.inf
+        self.error = np.inf  # of the last judgement
+        self.best: dict[str, Tensor] = {}
+
+    def follow(self, y: np.ndarray, prediction: np.ndarray) -> Followed:
+        """Residuals of a prediction (n,) at the labels it learns from, and the gradient of the loss there."""
+        r = y[self.fit] - prediction[self.fit]
+        return r, self.criterion.loss(r)[1]
+
+    def judge(self, y: np.ndarray, prediction: np.ndarray, weights: Callable[[], dict[str, Tensor]]) -> Followed:
+        """The same, and keep the weights if they are the best so far."""
+        r = y[self.fit] - prediction[self.fit]
+        if not np.isfinite(r).all():
+            if self.lowest == np.inf:
+                raise FloatingPointError
+            self.since = NEVER
+            return r, np.zeros_like(r)
+        value, slope = self.criterion.loss(r)
+        if len(self.held):
+            corrected = prediction[self.held] + self.criterion.correction()[self.held]
+            value = float(np.mean((y[self.held] - corrected) ** 2))
+        self.error = value
+        self.since = 0 if value < self.lowest else self.since + 1
+        if value < self.lowest:
+            self.best, self.lowest = weights(), value
+        return r, slope
+
+    def state(self) -> State:
+        criterion = self.criterion.state() if self.criterion else {}
+        return {
+            "judged": np.array([self.since, self.lowest]),
+            **{f"best.{name}": value.numpy() for name, value in self.best.items()},
+            **{f"criterion.{name}": value for name, value in criterion.items()},
+        }
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        self.since, self.lowest = int(state["judged"][0]), float(state["judged"][1])
+        self.best = _tensors(state, "best.")
+        if self.criterion:
+            self.criterion.restore(_under(state, "criterion."))
+
+
+NEVER = 10**12  # steps since the best of a network that will get no better
+
+
 class Run:
     """What a training has reached: enough to go on from, in another process too."""
 
-    def __init__(self, net: nn.Module, optimiser: torch.optim.Optimizer, criterion: Any):
-        self.net, self.optimiser, self.criterion = net, optimiser, criterion
-        self.step, self.since, self.lowest = 0, 0, np.inf
-        self.error = np.inf  # of the last judgement
-        self.best = copy.deepcopy(net.state_dict())
+    def __init__(self, net: nn.Module, optimiser: torch.optim.Optimizer, learners: list[Learner]):
+        self.net, self.optimiser, self.learners, self.step = net, optimiser, learners, 0
+        for k, learner in enumerate(learners):
+            learner.best = self.weights(k)
 
-    def judge(self, error: float) -> None:
-        """Keep the network if it is the best so far."""
-        self.error = error
-        self.since = 0 if error < self.lowest else self.since + 1
-        if error < self.lowest:
-            self.best, self.lowest = copy.deepcopy(self.net.state_dict()), error
+    def weights(self, k: int) -> dict[str, Tensor]:
+        """A copy of the weights of network k."""
+        state = self.net.state_of(k) if isinstance(self.net, Stack) else self.net.state_dict()
+        return {name: value.clone() for name, value in state.items()}
 
     def state(self) -> State:
         adam = self.optimiser.state_dict()["state"]
-        criterion = self.criterion.state() if self.criterion else {}
         return {
-            "run": np.array([self.step, self.since, self.lowest]),
+            "run": np.array([self.step]),
             **{f"net.{name}": value.numpy() for name, value in self.net.state_dict().items()},
-            **{f"best.{name}": value.numpy() for name, value in self.best.items()},
             **{f"adam.{i}.{name}": value.numpy() for i, entry in adam.items() for name, value in entry.items()},
-            **{f"criterion.{name}": value for name, value in criterion.items()},
+            **{f"{k}.{name}": a for k, learner in enumerate(self.learners) for name, a in learner.state().items()},
         }
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         if not state:
             return
-        self.step, self.since, self.lowest = int(state["run"][0]), int(state["run"][1]), float(state["run"][2])
+        self.step = int(state["run"][0])
         self.net.load_state_dict(_tensors(state, "net."))
-        self.best = _tensors(state, "best.")
         adam: dict[int, dict[str, Tensor]] = {}
         for name, value in _tensors(state, "adam.").items():
             number, _, what = name.partition(".")
             adam.setdefault(int(number), {})[what] = value
         self.optimiser.load_state_dict(self.optimiser.state_dict() | {"state": adam})
-        if self.criterion:
-            self.criterion.restore(_under(state, "criterion."))
+        for k, learner in enumerate(self.learners):
+            learner.restore(_under(state, f"{k}."))
 
 
 def _under(state: Mapping[str, np.ndarray], prefix: str) -> State:
@@ -139,95 +190,88 @@ def _tensors(state: Mapping[str, np.ndarray], prefix: str) -> dict[str, Tensor]:
     return {name: torch.tensor(a) for name, a in _under(state, prefix).items()}
 
 
-def train(
-    net: nn.Module,
-    data: Inputs,
-    fit: np.ndarray,
-    held: np.ndarray,
-    criterion: Criterion,
-    plan: Schedule,
-    report: Report,
-    kept: Part,
-) -> bool:
-    """Train on the nodes ``fit`` and stop on the nodes ``held`` (positions); False after Ctrl-C.
+def train(net: nn.Module, data: Inputs, learners: list[Learner], plan: Schedule, report: Report, kept: Part) -> bool:
+    """Train a network, or a ``Stack`` of them with one learner each, until none gets better; False after Ctrl-C.
 
-    The network is left in the best state seen.
+    The learners hold the best states seen.
     """
-    run = Run(net, _adam(net, plan.learning_rate, plan.weight_decay), criterion)
+    run = Run(net, _adam(net, plan.learning_rate, plan.weight_decay), learners)
     run.restore(kept.state())
-    done = False
     try:
-        while run.since <= plan.patience:
+        while _learning(run, plan):
             if plan.judge_apart:
-                _judge(run, data, fit, held, plan)
+                _judge(run, data, plan, _undisturbed(net, data, len(learners)))
             torch.default_generator.manual_seed(plan.seed + run.step)  # of dropout
             with torch.set_grad_enabled(plan.batch is None):
-                out = outputs(net, data)
-            r, slope = (_follow if plan.judge_apart else _judge)(run, data, fit, held, plan, out)
-            report(run.step, plan.epochs, run.error)
-            if run.since > plan.patience or run.step == plan.epochs:
+                out = outputs(net, data, len(learners))
+            followed = (_follow if plan.judge_apart else _judge)(run, data, plan, out)
+            report(run.step, plan.epochs, float(np.mean([learner.error for learner in learners])))
+            if run.step == plan.epochs or not _learning(run, plan):
                 break
-            due = run.step + 1 == plan.refit_first or (run.step + 1) % plan.refit_every == 0
-            if plan.batch is None:
-                take_step(run.optimiser, out, fit, -slope)
-                if due:
-                    criterion.refit(r)
-            else:
-                criterion.refit(r)
-                criterion.loss(r)
-                for part in _batches(len(fit), plan.batch, plan.seed + run.step):
-                    _batch_step(run.optimiser, net, data, fit, part, criterion)
+            _step(run, data, plan, out, followed)
             run.step += 1
             kept.offer(run.state)
         kept.offer(run.state, now=True)
-        done = True
     except KeyboardInterrupt:
-        pass
-    net.load_state_dict(run.best)
-    return done
+        return False
+    return True
 
 
 Followed = tuple[np.ndarray, np.ndarray]  # residuals at the training labels, and the gradient of the loss there
 
 
-def _judge(
-    run: Run, data: Inputs, fit: np.ndarray, held: np.ndarray, plan: Schedule, out: Tensor | None = None
-) -> Followed:
-    """Keep the network if it is the best so far; by its outputs in training, or else without dropout and the like."""
-    if out is None:
-        with torch.no_grad():
-            out = outputs(run.net.eval(), data)
-        run.net.train()
+def _learning(run: Run, plan: Schedule) -> list[int]:
+    """Networks that may still get better."""
+    return [k for k, learner in enumerate(run.learners) if learner.since <= plan.patience]
+
+
+def _undisturbed(net: nn.Module, data: Inputs, count: int) -> Tensor:
+    """Outputs without dropout and the like."""
+    with torch.no_grad():
+        out = outputs(net.eval(), data, count)
+    net.train()
+    return out
+
+
+def _judge(run: Run, data: Inputs, plan: Schedule, out: Tensor) -> dict[int, Followed]:
+    """Keep the networks that are the best so far; what the loss says to each that is still learning."""
     prediction = out.detach().double().numpy()
-    r = data.y[fit] - prediction[fit]
-    if not np.isfinite(r).all():
-        if run.lowest == np.inf:
-            raise ValueError(
-                f"the network gives numbers that are not finite after {run.step} steps of learning_rate="
-                f"{plan.learning_rate}; take a smaller one, or look for them in a module of your own."
-            )
-        run.since = plan.patience + 1
-        return r, np.zeros_like(r)
-    value, slope = run.criterion.loss(r)
-    run.judge(_held_out_error(data.y, prediction + run.criterion.correction(), held, value))
-    return r, slope
+    try:
+        return {k: run.learners[k].judge(data.y, prediction[k], partial(run.weights, k)) for k in _learning(run, plan)}
+    except FloatingPointError:
+        raise ValueError(
+            f"the network gives numbers that are not finite after {run.step} steps of learning_rate="
+            f"{plan.learning_rate}; take a smaller one, or look for them in a module of your own."
+        ) from None
 
 
-def _follow(run: Run, data: Inputs, fit: np.ndarray, held: np.ndarray, plan: Schedule, out: Tensor) -> Followed:
-    """Loss and gradient alone."""
-    r = data.y[fit] - out.detach().double().numpy()[fit]
-    return r, run.criterion.loss(r)[1]
+def _follow(run: Run, data: Inputs, plan: Schedule, out: Tensor) -> dict[int, Followed]:
+    prediction = out.detach().double().numpy()
+    return {k: run.learners[k].follow(data.y, prediction[k]) for k in _learning(run, plan)}
 
 
-def _batch_step(
-    optimiser: torch.optim.Optimizer, net: nn.Module, data: Inputs, fit: np.ndarray, part: np.ndarray, criterion: Any
-) -> None:
+def _step(run: Run, data: Inputs, plan: Schedule, out: Tensor, followed: dict[int, Followed]) -> None:
+    """One step of all networks, or an epoch of one in batches."""
+    if plan.batch is None:
+        take_step(run.optimiser, out, {k: (run.learners[k].fit, -slope) for k, (_, slope) in followed.items()})
+        if run.step + 1 == plan.refit_first or (run.step + 1) % plan.refit_every == 0:
+            for k, (r, _) in followed.items():
+                run.learners[k].criterion.refit(r)
+        return
+    learner, (r, _) = run.learners[0], followed[0]
+    learner.criterion.refit(r)
+    learner.criterion.loss(r)
+    for part in _batches(len(learner.fit), plan.batch, plan.seed + run.step):
+        _batch_step(run, data, learner, part)
+
+
+def _batch_step(run: Run, data: Inputs, learner: Learner, part: np.ndarray) -> None:
     """A step on some of the labels: their residuals are new, those of the others as old as an epoch at most."""
-    rows = fit[part]
-    out = outputs(net, Inputs(data.x[torch.as_tensor(rows)], data.edge_index, data.y))
-    r = data.y[rows] - out.detach().double().numpy()
-    slope = criterion.slope(part, r) * (len(fit) / len(part))
-    take_step(optimiser, out, np.arange(len(rows)), -slope)
+    rows = learner.fit[part]
+    out = outputs(run.net, Inputs(data.x[torch.as_tensor(rows)], data.edge_index, data.y))
+    r = data.y[rows] - out[0].detach().double().numpy()
+    slope = learner.criterion.slope(part, r) * (len(learner.fit) / len(part))
+    take_step(run.optimiser, out, {0: (np.arange(len(rows)), -slope)})
 
 
 def _batches(count: int, size: int, seed: int) -> Iterator[np.ndarray]:
@@ -250,17 +294,17 @@ def train_paper(
     """Algorithm 2 of the paper: batches of 5 % of the labels; alpha, beta once ``every`` so many steps."""
     optimiser = _adam(net, rate)
     size = max(1, round(0.05 * len(fit)))
-    run = Run(net, optimiser, criterion)
+    run = Run(net, optimiser, [Learner(fit, fit[:0], criterion)])
     run.restore(kept.state())
     try:
         while run.step < steps:
             batch = np.sort(np.random.default_rng([seed, run.step]).choice(fit, size, replace=False))
             torch.default_generator.manual_seed(seed + run.step)
             out = outputs(net, data)
-            rest = data.y - out.detach().double().numpy()
+            rest = data.y - out[0].detach().double().numpy()
             slope = 2 * rest[batch] / size if criterion is None else criterion.batch_slope(batch, rest[batch])
             report(run.step, steps, float(np.mean(rest[batch] ** 2)))
-            take_step(optimiser, out, batch, -slope)
+            take_step(optimiser, out, {0: (batch, -slope)})
             run.step += 1
             if criterion is not None and run.step % every == 0:
                 criterion.update(rest[fit])
@@ -276,26 +320,24 @@ def _adam(net: nn.Module, rate: float, decay: float = 0.0) -> torch.optim.Optimi
     return torch.optim.Adam(net.parameters(), lr=rate, weight_decay=decay, fused=True)
 
 
-def outputs(net: nn.Module, data: Inputs) -> Tensor:
-    """(n,) one number a node."""
+def outputs(net: nn.Module, data: Inputs, count: int = 1) -> Tensor:
+    """(count, n) one number a node, of each of ``count`` networks."""
     out = net(data.x, data.edge_index)
-    if out.numel() != len(data.x):
+    if out.numel() != count * len(data.x):
         raise ValueError(
             f"base {type(net).__name__} returned a tensor of shape {tuple(out.shape)} for {len(data.x)} nodes; "
             "return one number a node."
         )
-    return out.reshape(-1)
+    return out.reshape(count, -1)
 
 
-def _held_out_error(y: np.ndarray, prediction: np.ndarray, held: np.ndarray, value: float) -> float:
-    """Mean squared error where labels are held out; the training loss where none are."""
-    return float(np.mean((y[held] - prediction[held]) ** 2)) if len(held) else value
-
-
-def take_step(optimiser: torch.optim.Optimizer, out: Tensor, rows: np.ndarray, slope: np.ndarray) -> None:
-    """Send ``slope``, the gradient of the loss at ``rows`` of the output, through the network, and step."""
+def take_step(
+    optimiser: torch.optim.Optimizer, out: Tensor, slopes: Mapping[int, tuple[np.ndarray, np.ndarray]]
+) -> None:
+    """Send the gradients of the losses at rows of the outputs (networks, n) through the networks, and step."""
     gradient = torch.zeros_like(out)
-    gradient[torch.as_tensor(rows)] = torch.as_tensor(slope, dtype=out.dtype)
+    for k, (rows, slope) in slopes.items():
+        gradient[k, torch.as_tensor(rows)] = torch.as_tensor(slope, dtype=out.dtype)
     optimiser.zero_grad()
     out.backward(gradient)
     optimiser.step()
