@@ -24,23 +24,23 @@ def fit_seconds(kind: str, n: int, widths: tuple[int, ...], correlation: str | N
     graph, data, _ = problem(n)
     base = Network(kind, widths=widths, epochs=100, patience=10**9, batch_size=10**9)
     model = GraphRegressor(base, correlation, ensemble=MEMBERS)
-    limit, stack.MOST = stack.MOST, 10**12 if together else 0
+    limits, stack.MOST = stack.MOST, {kind: 10**12} if together else {}
     try:
         return best_seconds(lambda: model.fit(data.x.double().numpy(), data.y, graph=graph), repeats=2)
     finally:
-        stack.MOST = limit
+        stack.MOST = limits
 
 
 def run(console: Console | None = None) -> None:
     console = console or Console()
     console.rule(f"{MEMBERS} networks at once, or one after the other")
     for kind, n, widths in CASES:
-        chosen = "at once" if stack.worth_stacking(n, widths) else "in turn"
+        chosen = "at once" if stack.worth_stacking(kind, n, widths) else "in turn"
         for correlation in (None, "learned"):
             alone, together = (fit_seconds(kind, n, widths, correlation, once) for once in (False, True))
             console.print(
-                f"{kind}, n = {n:,}, widths {widths}, correlation {correlation}: {alone:.2f} s in turn, {together:.2f} s at "
-                f"once: {alone / together:.2f}; a fit takes them {chosen}",
+                f"{kind}, n = {n:,}, widths {widths}, correlation {correlation}: {alone:.2f} s in turn, "
+                f"{together:.2f} s at once: {alone / together:.2f}; a fit takes them {chosen}",
                 highlight=False,
             )
     console.print()

@@ -532,7 +532,7 @@ def test_starts_trained_together_are_those_trained_one_by_one(kind, ensemble, tr
     graph, X, y, _ = problem(150)
     model = GraphRegressor(Network(kind, epochs=25), training=training, ensemble=ensemble)
     together = model.fit(X, y, graph=graph).base_.states()
-    monkeypatch.setattr(stack, "MOST", 0)
+    monkeypatch.setattr(stack, "MOST", {})
     alone = model.fit(X, y, graph=graph).base_.states()
     assert len(together) == len(alone) == ensemble
     for one, other in zip(together, alone, strict=True):
@@ -551,7 +551,7 @@ def test_starts_trained_together_stop_each_on_its_own(monkeypatch):
     assert any(learner.since > 3 for learner in stopped)
 
 
-@pytest.mark.parametrize("kind", stack.STACKED)
+@pytest.mark.parametrize("kind", stack.MOST)
 def test_a_stack_gives_the_outputs_the_weights_and_the_gradients_of_its_members(kind):
     nets = [make_network(kind, 3, (5, 4), seed) for seed in range(3)]
     x, edge_index = torch.randn(4, 3), torch.tensor(EDGES["both directions"])
@@ -570,5 +570,7 @@ def test_a_stack_gives_the_outputs_the_weights_and_the_gradients_of_its_members(
 
 
 def test_large_networks_are_trained_one_by_one():
-    assert stack.worth_stacking(3_000, (16, 16, 8))
-    assert not stack.worth_stacking(100_000, (16, 16, 8))
+    assert stack.worth_stacking("hops", 3_000, (16, 16, 8))
+    assert not stack.worth_stacking("hops", 100_000, (16, 16, 8))
+    assert not stack.worth_stacking("gcn", 100, (16, 8))
+    assert not stack.worth_stacking(torch.nn.Linear(1, 1), 100, (16, 8))

@@ -19,7 +19,7 @@ from residua.regressors.checkpoint import Checkpoint, Part
 from residua.regressors.neighbours import neighbour_features
 from residua.regressors.networks import KINDS, make_network
 from residua.regressors.progress import Advance, progress
-from residua.regressors.stack import STACKED, stack, worth_stacking
+from residua.regressors.stack import stack, worth_stacking
 from residua.regressors.training import Inputs, Learner, Schedule, SquaredError, outputs, train, train_paper
 from residua.validation import MIN_LABELS, check_count
 
@@ -171,8 +171,8 @@ class NetworkBase(Base):
         """Starts that are trained in one pass: all where that is faster, else each on its own."""
         fit = len(labels) - len(self._held(0, labels, task.random_state))
         widths = (16, 16, 8) if self.settings.widths is None else self.settings.widths
-        possible = self.settings.kind in STACKED and self.training != "paper"
-        if possible and self._schedule(fit, 0).batch is None and worth_stacking(len(data.x), widths):
+        whole = self.training != "paper" and self._schedule(fit, 0).batch is None
+        if whole and worth_stacking(self.settings.kind, len(data.x), widths):
             return [list(range(self.ensemble))]
         return [[k] for k in range(self.ensemble)]
 

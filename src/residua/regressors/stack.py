@@ -13,18 +13,18 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-STACKED = ("mlp", "hops", "sage")
-# Rows times units above which one network at a time is as fast: its arrays no longer fit in the caches.
-MOST = 400_000
+# Kinds that can be stacked, and the rows times units above which one network at a time is as fast: its arrays no
+# longer fit in the caches.
+MOST = {"mlp": 400_000, "hops": 400_000, "sage": 150_000}
 
 
-def worth_stacking(rows: int, widths: Sequence[int]) -> bool:
-    """Whether networks of these widths on so many rows are faster together."""
-    return rows * sum(widths) <= MOST
+def worth_stacking(kind: Any, rows: int, widths: Sequence[int]) -> bool:
+    """Whether networks of this kind and these widths, on so many rows, are faster together."""
+    return isinstance(kind, str) and rows * sum(widths) <= MOST.get(kind, -1)
 
 
 def stack(members: Sequence[Any]) -> Stack:
-    """One network that is all of ``members``, of a kind in ``STACKED``."""
+    """One network that is all of ``members``, of a kind in ``MOST``."""
     return (StackedSAGE if hasattr(members[0].layers[0], "lin_l") else Stack)(members)
 
 
