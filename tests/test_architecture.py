@@ -47,10 +47,12 @@ LAYER = {
     "cli_fit": "cli",
     "cli_options": "cli",
     "cli_reproduce": "cli",
+    "cli_scheduler": "cli",
+    "resources": "estimator",
 }
 
 TORCH = {"residua.nn"} | {
-    f"residua.regressors.{name}" for name in ("aggregation", "network_base", "networks", "training")
+    f"residua.regressors.{name}" for name in ("aggregation", "network_base", "networks", "stack", "training")
 }
 
 

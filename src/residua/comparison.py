@@ -133,7 +133,7 @@ def compare(
     _check_settings(bases, splits, split, share, random_state)
     y, known = check_known_values(y, graph, "y", least=2 * MIN_LABELS)
     possible, skipped = _possible(bases, X)
-    held = [_held_out(graph, known, split, share, np.random.default_rng([random_state, k])) for k in range(splits)]
+    held = [held_out(graph, known, split, share, np.random.default_rng([random_state, k])) for k in range(splits)]
     methods = list(_methods(possible))
     rows: list[Row] = []
     notes: dict[str, None] = {}
@@ -227,7 +227,7 @@ class _Trial:
         return Score(metrics.r2(truth, mean), metrics.rmse(truth, mean), metrics.coverage(truth, lower, upper), seconds)
 
 
-def _held_out(graph: Graph, known: np.ndarray, split: str, share: float, rng: np.random.Generator) -> np.ndarray:
+def held_out(graph: Graph, known: np.ndarray, split: str, share: float, rng: np.random.Generator) -> np.ndarray:
     """(n,) bool: known labels to hide, at least two, and enough left to learn from."""
     total = int(known.sum())
     count = min(max(round(share * total), 2), total - MIN_LABELS)

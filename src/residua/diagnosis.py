@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.special import ndtri
 
 from residua import metrics
 from residua.graph import Graph
+
+LEVELS = (0.5, 0.8, 0.9, 0.95)
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,13 @@ class Diagnosis:
     coverage: float  # of the 90 % Gaussian interval
     warnings: tuple[str, ...]
     in_sample: bool = False  # every label had part in the training of a network
+    coverages: dict[float, float] = field(default_factory=dict)  # of Gaussian intervals, by the share they promise
+    remote: bool = False  # unknown nodes are farther from known ones than these are from each other
+
+    @property
+    def off(self) -> tuple[float, ...]:
+        """Promises that Gaussian intervals break by more than chance, and more than if they were a tenth too wide."""
+        return tuple(p for p, share in self.coverages.items() if _is_off(p, share, self.n_labelled))
 
     @property
     def verdict(self) -> str:
@@ -81,7 +90,8 @@ def diagnose(
     labels = y[~np.isnan(y)]
     judged = np.isfinite(corrected_error)
     scores = (np.abs(corrected_error) / np.sqrt(corrected_variance))[judged]
-    covered = float(np.mean(scores <= ndtri(0.95)))
+    covered = {level: float(np.mean(scores <= ndtri((1 + level) / 2))) for level in LEVELS}
+    remote = _remote(graph, ~np.isnan(y))
     before = base_error if np.isfinite(base_error).all() else residual
     return Diagnosis(
         n_labelled=int(judged.sum()),
@@ -92,9 +102,11 @@ def diagnose(
         alpha=dict(alpha),
         alpha_interval=alpha_interval,
         p_value=p_value,
-        coverage=covered,
-        warnings=tuple(_notes(covered, int(judged.sum()), alpha, correlation, in_sample)),
+        coverage=covered[0.9],
+        warnings=tuple(_notes(covered, int(judged.sum()), remote, alpha, correlation, in_sample)),
         in_sample=in_sample,
+        coverages=covered,
+        remote=remote is not None,
     )
 
 
@@ -114,17 +126,58 @@ def _moran(graph: Graph, y: np.ndarray, error: np.ndarray) -> metrics.MoranResul
         return None
 
 
-def _notes(covered: float, n: int, alpha: dict[str, float], correlation: str | None, in_sample: bool) -> Iterator[str]:
+def _is_off(promised: float, covered: float, n: int) -> bool:
+    z = ndtri((1 + promised) / 2)
+    tenth = 0.1 * 2 * z * np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)  # what a tenth of the width holds
+    return bool(abs(covered - promised) > max(3 * np.sqrt(promised * (1 - promised) / n), tenth))
+
+
+def _remote(graph: Graph, known: np.ndarray) -> tuple[float, float] | None:
+    """Shares of unknown and of known nodes without a known neighbour; None unless the first is larger than by chance.
+
+    They are alike for labels that are missing at random. A missing region has nodes far from any label.
+    """
+    if known.all():
+        return None
+    A = (graph.adjacency() != 0).astype(float)
+    lonely = A @ known.astype(float) - A.diagonal() * known == 0
+    unknown, left_out, pooled = lonely[~known].mean(), lonely[known].mean(), lonely.mean()
+    chance = np.sqrt(pooled * (1 - pooled) * (1 / known.sum() + 1 / (~known).sum()))
+    return (float(unknown), float(left_out)) if unknown - left_out > max(4 * chance, 0.1) else None
+
+
+def _cause(covered: dict[float, float], n: int) -> str:
+    """Why intervals are off: their scale where all are off to one side, else the shape."""
+    side = {p: np.sign(share - p) if _is_off(p, share, n) else 0.0 for p, share in covered.items()}
+    inner, outer = (sum(v for p, v in side.items() if (p < 0.85) is low) for low in (True, False))
+    if inner * outer > 0:
+        return f"standard deviations are too {'large' if inner > 0 else 'small'}"
+    return f"the residuals have {'longer' if inner > outer else 'shorter'} tails than a Gaussian"
+
+
+def _notes(
+    covered: dict[float, float],
+    n: int,
+    remote: tuple[float, float] | None,
+    alpha: dict[str, float],
+    correlation: str | None,
+    in_sample: bool,
+) -> Iterator[str]:
     if in_sample:
         yield (
             "the network was trained on every label, so R2, coverage and intervals are better here than for new "
             'nodes; to hold labels out, use training="joint" or "post-hoc" and Network(validation=...) above 0.'
         )
-    slack = 3 * np.sqrt(0.09 / n)
-    if abs(covered - 0.9) > max(slack, 0.03):
+    off = [f"those of {100 * p:.0f} % cover {share:.1%}" for p, share in covered.items() if _is_off(p, share, n)]
+    if off:
         yield (
-            f"Gaussian 90 % intervals cover {covered:.1%}: the residuals are not Gaussian; "
-            "conformal intervals, the default, do not rest on that."
+            f"Gaussian intervals are off, {', '.join(off)}: {_cause(covered, n)}; conformal intervals, the default, do "
+            "not rest on that."
+        )
+    if remote:
+        yield (
+            f"{remote[0]:.0%} of the unknown nodes have no known neighbour, against {remote[1]:.0%} of the known ones: "
+            "labels are missing by region; intervals of either kind were not tried out there and may be too narrow."
         )
     if correlation == "learned":
         for t, value in alpha.items():

@@ -2,7 +2,7 @@
 
     R2   = 1 - sum (y - m)^2 / sum (y - mean y)^2
     NLL  = mean of log s + z^2 / 2 + log(2 pi) / 2
-    CRPS = mean of s (z erf(z / sqrt 2) + 2 phi(z) - 1 / sqrt pi)
+    CRPS = mean of s (z erf(z / sqrt 2) + 2 phi(z) - 1 / sqrt pi);  of draws x, x': mean of E|x - y| - E|x - x'| / 2
     I    = (n / S0) (x' W x) / (x' x)                                  (Moran)
 
 m mean, s standard deviation, z = (y - m) / s, phi the normal density; x centred values, W adjacency without
@@ -32,6 +32,7 @@ __all__ = [
     "morans_i",
     "r2",
     "rmse",
+    "sample_crps",
     "sign_accuracy",
 ]
 
@@ -128,6 +129,31 @@ def gaussian_crps(y: ArrayLike, mean: ArrayLike, std: ArrayLike) -> float:
     z = (y - mean) / std
     density = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
     return float(np.mean(std * (z * erf(z / np.sqrt(2)) + 2 * density - 1 / np.sqrt(np.pi))))
+
+
+def sample_crps(y: ArrayLike, draws: ArrayLike) -> float:
+    """Mean continuous ranked probability score of draws, each node's taken as its distribution; lower is better.
+
+    Parameters
+    ----------
+    y : array, shape (n,)
+        Nodes with y NaN are left out.
+    draws : array, shape (k, n)
+        Such as ``model.sample(k)``; with one draw the score is the mean absolute error.
+
+    Examples
+    --------
+    >>> sample_crps([0.0], [[-1.0], [1.0]])  # 1 - 1 / 2
+    0.5
+    """
+    table = np.asarray(draws, dtype=np.float64)
+    if table.ndim != 2 or not len(table):
+        raise ValueError(f"draws has shape {table.shape}; give at least one row of draws, shape (k, n).")
+    known = ~np.isnan(_vector(y, "y"))
+    y, _ = _known(y, draws=table.sum(axis=0))  # a sum is finite where all of its draws are
+    table, k = np.sort(table[:, known], axis=0), len(table)
+    rank = 2 * np.arange(1, k + 1) - k - 1  # sum of |x - x'| over pairs, by order
+    return float(np.mean(np.abs(table - y).mean(axis=0) - rank @ table / k**2))
 
 
 def coverage(y: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> float:

@@ -31,6 +31,7 @@ EXPERIMENTS: dict[str, str] = {
     "fig-inductive": "residua.experiments.figures:fig_inductive",
     "fig-ising": "residua.experiments.figures:fig_ising",
     "fig-election": "residua.experiments.figures:fig_election",
+    "calibration": "residua.experiments.calibration:calibration",
 }
 
 
