@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test bench lint docs lock clean
+.PHONY: demo test bench peers soak lint docs lock clean
 
 demo: $(READY)
 	$(BIN)/residua demo
@@ -18,6 +18,17 @@ test: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks
+
+# Other libraries on the same tasks, in an environment of their own.
+peers: .venv-peers/.ready
+	.venv-peers/bin/python -m benchmarks.peers
+
+.venv-peers/.ready: requirements.lock benchmarks/peers-requirements.txt pyproject.toml
+	test -x .venv-peers/bin/python || $(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -r benchmarks/peers-requirements.txt
+	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch $@
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -43,4 +54,4 @@ lock:
 	rm -rf .venv-lock
 
 clean:
-	rm -rf .venv .venv-lock site build dist
+	rm -rf .venv .venv-lock .venv-peers site build dist
