@@ -3,6 +3,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+# Every file but torch's is checked by its hash. Which build of torch is right depends on the machine.
+TORCH := torch==2.13.0
+INSTALL := -m pip install --quiet --disable-pip-version-check
+LOCKED := $(INSTALL) --no-deps --require-hashes -r requirements.lock
 
 .PHONY: demo test bench peers soak lint docs lock clean
 
@@ -19,15 +23,22 @@ test: $(READY)
 bench: $(READY)
 	$(BIN)/python -m benchmarks
 
+# Hostile files, kills, full disks, nasty numbers: half an hour of them, and what was seen.
+soak: export OMP_NUM_THREADS = 1
+soak: export OPENBLAS_NUM_THREADS = 1
+soak: export NUMBA_NUM_THREADS = 1
+soak: $(READY)
+	$(BIN)/python -m tests.soak --minutes 30
+
 # Other libraries on the same tasks, in an environment of their own.
 peers: .venv-peers/.ready
 	.venv-peers/bin/python -m benchmarks.peers
 
 .venv-peers/.ready: requirements.lock benchmarks/peers-requirements.txt pyproject.toml
 	test -x .venv-peers/bin/python || $(PYTHON) -m venv .venv-peers
-	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
-	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -r benchmarks/peers-requirements.txt
-	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	.venv-peers/bin/python $(LOCKED)
+	.venv-peers/bin/python $(INSTALL) $(TORCH) -r benchmarks/peers-requirements.txt
+	.venv-peers/bin/python $(INSTALL) --no-deps --no-build-isolation -e .
 	touch $@
 
 lint: $(READY)
@@ -41,16 +52,18 @@ docs: $(READY)
 
 $(READY): requirements.lock pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	$(BIN)/python $(LOCKED)
+	$(BIN)/python $(INSTALL) $(TORCH)
+	$(BIN)/python $(INSTALL) --no-deps --no-build-isolation -e .
 	touch $@
 
-# Resolve pyproject.toml anew. A local build tag such as +cpu is dropped: the pin has to name the public version.
+# Resolve pyproject.toml anew, and note the hash of every file that may be installed.
 lock:
 	rm -rf .venv-lock && $(PYTHON) -m venv .venv-lock
-	.venv-lock/bin/python -m pip install --quiet torch==2.13.0
-	.venv-lock/bin/python -m pip install --quiet -e '.[dev]'
-	.venv-lock/bin/python -m pip freeze --exclude-editable --exclude pip --exclude setuptools | sed 's/+cpu//' > requirements.lock
+	.venv-lock/bin/python $(INSTALL) $(TORCH)
+	.venv-lock/bin/python $(INSTALL) -e '.[dev]'
+	.venv-lock/bin/python -m pip freeze --all --exclude-editable --exclude pip > .venv-lock/pins.txt
+	.venv-lock/bin/python tools/lock.py .venv-lock/pins.txt > requirements.lock.new && mv requirements.lock.new requirements.lock
 	rm -rf .venv-lock
 
 clean:

@@ -150,7 +150,7 @@ def test_torch_stays_where_it_belongs(module):
 @pytest.mark.parametrize("module", [m for m in FILES if layer(m) in ("numerics", "gaussian")])
 def test_the_mathematics_needs_numpy_scipy_and_numba_alone(module):
     roots = {name.split(".")[0] for name in imports(module)} - set(sys.stdlib_module_names)
-    optional = {"sksparse"} if module == "residua.numerics.cholesky" else set()
+    optional = {"residua.numerics.cholesky": {"sksparse"}, "residua.numerics.vectors": {"llvmlite"}}.get(module, set())
     assert roots <= {"residua", "numpy", "scipy", "numba"} | optional
 
 

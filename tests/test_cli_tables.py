@@ -396,3 +396,16 @@ def test_start_up_is_quick(folder):
 
     assert min(seconds("--help") for _ in range(3)) < 0.5
     assert min(seconds("fit", "nodes.csv", "edges.csv", "--target", "y") for _ in range(2)) < 5
+
+
+def test_a_dry_run_tells_what_a_fit_would_take_and_writes_nothing(folder):
+    told = run("fit nodes.csv edges.csv --target price --dry-run -o dry.residua")
+    assert "B available" in told
+    assert not (folder / "dry.residua").exists()
+
+
+def test_a_fit_that_would_not_fit_into_memory_is_refused_before_it_begins(folder, monkeypatch, capsys):
+    monkeypatch.setattr("residua.resources.available_bytes", lambda: 1e3)
+    line = stopped("fit nodes.csv edges.csv --target price -o m.residua", monkeypatch, capsys)
+    assert "this fit would take" in line
+    assert "0 MB are available" in line

@@ -16,7 +16,9 @@ from residua import cli_options as options
 if TYPE_CHECKING:
     from residua.diagnosis import Diagnosis
     from residua.estimator import GraphRegressor
+    from residua.resources import Job
     from residua.tables import Columns
+    from residua.tables.graphs import NodeData
 
 BASES = "linear, mean, zero, trees; networks: hops, mlp, gcn, sage, sage-max, sage-pool"
 BLIND = ("zero", "mean")  # bases that look at no feature
@@ -49,6 +51,9 @@ def fit(
     checkpoint: Annotated[
         Path | None, typer.Option(help="Of networks: file to go on from, if training was interrupted.")
     ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Read the tables, tell the time and memory a fit would take, and stop.")
+    ] = False,
     as_json: options.Json = False,
     output: Annotated[Path, typer.Option("--output", "-o", help="Where the model goes.")] = Path("model.residua"),
 ) -> None:
@@ -68,6 +73,9 @@ def fit(
         "random_state": seed,
         "checkpoint": checkpoint,
     }
+    if dry_run:
+        print(describe_fit(nodes, edges, given, parameters))
+        return
     found = fit_tables(nodes, edges, given, parameters, output)
     if as_json:
         options.print_json(found)
@@ -77,21 +85,12 @@ def fit(
 
 def fit_tables(nodes: Path, edges: Path, given: Columns, parameters: dict[str, Any], output: Path) -> dict[str, Any]:
     """Read, fit, save; what there is to tell."""
-    begin = time.perf_counter()
-    with status(parameters["base"]):
-        from residua.comparison import named_base
-        from residua.estimator import GraphRegressor
-        from residua.tables import read_tables
-        from residua.validation import check_choice
+    begin, name = time.perf_counter(), parameters["base"]
+    with status(name):
+        from residua.resources import check_memory
 
-        name, chosen = parameters["base"], parameters["correlation"]
-        check_choice(chosen, ("learned", "propagate", "none"), "correlation")
-        base = named_base(name)
-        _check_network_options(name, parameters)
-        data = read_tables(nodes, edges, given)
-        if data.X is None and name not in BLIND:
-            raise ValueError(f"{nodes} has no column to predict from, which --base {name} needs; use --base mean.")
-        model = GraphRegressor(**parameters | {"base": base, "correlation": None if chosen == "none" else chosen})
+        data, model = _ready(nodes, edges, given, parameters)
+        check_memory(_job(data, model))
         with options.name_labels(nodes, data.recipe.target):
             model.fit(data.X, data.y, graph=data.graph)
         model.recipe_ = data.recipe
@@ -101,6 +100,41 @@ def fit_tables(nodes: Path, edges: Path, given: Columns, parameters: dict[str, A
     if name in BLIND:
         facts["left_out"] = {}
     return facts | told(model, diagnosis, name) | {"seconds": time.perf_counter() - begin, "model": str(output)}
+
+
+def describe_fit(nodes: Path, edges: Path, given: Columns, parameters: dict[str, Any]) -> str:
+    """What a fit would take, in words; nothing is fitted or written."""
+    from residua.resources import describe_estimate
+
+    return describe_estimate(_job(*_ready(nodes, edges, given, parameters)))
+
+
+def _ready(nodes: Path, edges: Path, given: Columns, parameters: dict[str, Any]) -> tuple[NodeData, GraphRegressor]:
+    """The tables, and a model that is not fitted yet."""
+    from residua.comparison import named_base
+    from residua.estimator import GraphRegressor
+    from residua.tables import read_tables
+    from residua.validation import check_choice
+
+    name, chosen = parameters["base"], parameters["correlation"]
+    check_choice(chosen, ("learned", "propagate", "none"), "correlation")
+    base = named_base(name)
+    _check_network_options(name, parameters)
+    data = read_tables(nodes, edges, given)
+    if data.X is None and name not in BLIND:
+        raise ValueError(f"{nodes} has no column to predict from, which --base {name} needs; use --base mean.")
+    correlation = None if chosen == "none" else chosen
+    return data, GraphRegressor(**parameters | {"base": base, "correlation": correlation})
+
+
+def _job(data: NodeData, model: GraphRegressor) -> Job:
+    import numpy as np
+
+    from residua.resources import Job
+
+    features = 0 if data.X is None else data.X.shape[1]
+    labels = int((~np.isnan(data.y)).sum())
+    return Job.of(data.graph, labels, features, model.base, model.correlation, model.ensemble)
 
 
 def _check_network_options(base: str, parameters: dict[str, Any]) -> None:

@@ -26,7 +26,8 @@ def reproduce(
     experiment: Annotated[
         str,
         typer.Argument(
-            help="table1, table2, fig-accuracy, fig-scaling, fig-features, fig-inductive, fig-ising, fig-election, calibration, all."
+            help="table1, table2, fig-accuracy, fig-scaling, fig-features, fig-inductive, fig-ising, fig-election, "
+            "calibration, all."
         ),
     ],
     seeds: Annotated[int, typer.Option(min=1, help="Random splits.")] = 10,

@@ -378,7 +378,8 @@ def _precision_of(
     q = float(full @ (conditional.G @ full))
     if q <= 1e-13 * max(float(residual @ residual), np.finfo(float).tiny):
         raise ValueError(
-            f"the base leaves no residual at the {len(residual)} labels (a constant y, or as many features as labels); "
+            f"the base leaves no residual at the {len(residual)} labels (a constant y, as many features as labels, or, "
+            "with propagation, one label in each component); "
             "there is nothing to learn."
         )
     # Propagation leaves one free level on each component, a linear mean its coefficients.

@@ -42,7 +42,11 @@ class Factor:
             raise np.linalg.LinAlgError("matrix is not positive definite")
 
     def _factor_superlu(self, order: str) -> None:
-        lu = splu(self.A, permc_spec=order, diag_pivot_thresh=0.0, panel_size=4, options={"SymmetricMode": True})
+        options = {"SymmetricMode": True}
+        try:
+            lu = splu(self.A, permc_spec=order, diag_pivot_thresh=0.0, panel_size=4, options=options)
+        except RuntimeError:  # "Factor is exactly singular"
+            raise np.linalg.LinAlgError("matrix is not positive definite") from None
         if not np.array_equal(lu.perm_r, lu.perm_c):
             raise np.linalg.LinAlgError("matrix is not positive definite")
         self.order = np.argsort(lu.perm_c)
