@@ -1,13 +1,19 @@
-"""Files that are there whole or not at all: written under another name, then moved into place."""
+"""Files that are there whole or not at all: written under another name, then moved into place.
+
+A process that is killed leaves its other file behind. Whoever writes holds a lock on it, so the next writer of the
+same file can tell what is left over from what is still being written, and takes it away.
+"""
 
 from __future__ import annotations
 
 import errno
+import fcntl
+import hashlib
 import os
 import secrets
 import shutil
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -21,21 +27,54 @@ def write_atomically(
         raise ValueError(f"{path} is not a regular file; give a file name such as model.residua.")
     if not target.parent.is_dir():
         raise FileNotFoundError(f"{path} cannot be written: folder {target.parent} does not exist; create it first.")
-    temporary = target.with_name(f".residua-{secrets.token_hex(8)}.tmp")
     try:
-        with open(temporary, "xb") as file:
+        with _beside(target) as (temporary, file):
             write(file)
             file.flush()
             os.fsync(file.fileno())
-        if target.exists():
-            shutil.copymode(target, temporary)
-        os.replace(temporary, target)
+            if target.exists():
+                shutil.copymode(target, temporary)
+            os.replace(temporary, target)
         _sync_folder(target.parent)
+        _sweep(target)
     except OSError as error:
-        raise OSError(error.errno, f"{what} failed: {error.strerror}", str(path)) from error
+        raise OSError(error.errno, f"{what} failed: {error.strerror or error}", str(path)) from error
+
+
+@contextmanager
+def _beside(target: Path) -> Iterator[tuple[Path, BinaryIO]]:
+    """A new file in the same folder, locked, and gone at the end unless it has been moved."""
+    temporary = target.with_name(f"{_prefix(target)}{secrets.token_hex(8)}.tmp")
+    try:
+        with open(temporary, "xb") as file:
+            if _locked(file):
+                yield temporary, file
+                return
     finally:
         with suppress(OSError):  # it has been moved, or never came to be
             temporary.unlink()
+    with _beside(target) as again:  # a sweeper found it in the instant before it was locked
+        yield again
+
+
+def _prefix(target: Path) -> str:
+    """What the names of all files written for ``target`` begin with; short, however long its own name is."""
+    return f".residua-{hashlib.sha256(os.fsencode(target.name)).hexdigest()[:8]}-"
+
+
+def _locked(file: BinaryIO) -> bool:
+    """Lock a file against sweepers; False where one was quicker. Some file systems have no locks, nor sweepers."""
+    with suppress(OSError):
+        fcntl.flock(file.fileno(), fcntl.LOCK_EX)
+    return os.fstat(file.fileno()).st_nlink > 0
+
+
+def _sweep(target: Path) -> None:
+    """Take away what killed writers of ``target`` have left."""
+    for left in target.parent.glob(f"{_prefix(target)}*.tmp"):
+        with suppress(OSError), open(left, "rb") as file:
+            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+            left.unlink()
 
 
 def _sync_folder(folder: Path) -> None:

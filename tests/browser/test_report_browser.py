@@ -1,10 +1,14 @@
 """The report in a real browser."""
 
+import json
+
 import numpy as np
+import pandas as pd
 import pytest
 
 import residua
 from residua.report.html import write_report
+from residua.tables import Columns, read_tables, rows_like
 
 PHONE = {"viewport": {"width": 375, "height": 750}, "device_scale_factor": 2, "has_touch": True, "is_mobile": True}
 RANGE = "(({ x_range: x, y_range: y }) => [x.end - x.start, y.end - y.start])(Bokeh.documents[0].roots()[0])"
@@ -141,6 +145,48 @@ def test_hostile_text_stays_text(opened, hostile):
     assert page.page.locator("img[src=x]").count() == 0
     assert page.page.locator("script").count() == 3
     assert page.page.title() == "<script>window.hacked=1</script>"
+    assert page.wrong == []
+    assert {url.split(":")[0] for url in page.asked} <= {"file", "data", "blob"}
+
+
+def test_hostile_tables_and_maps_stay_text(opened, tmp_path):
+    """From files, as the command line has them: ids, columns, categories and the properties of areas."""
+    script, image = "<script>window.hacked=1</script>", '"><img src=x onerror=window.hacked=2>'
+    ids = [f"{script}{i}" for i in range(25)]
+    size = np.random.default_rng(0).normal(size=25)
+    nodes = pd.DataFrame({f"id{image}": ids, f"size{script}": size, "kind": np.resize([script, image], 25)})
+    nodes[f"price{script}"] = np.where(np.arange(25) % 3, size + np.sin(np.arange(25)), np.nan)
+    edges = pd.DataFrame({"source": ids[:-1], "target": ids[1:], f"type{image}": np.resize([script, image], 24)})
+    nodes.to_csv(tmp_path / "nodes.csv", index=False)
+    edges.to_csv(tmp_path / "edges.csv", index=False)
+    corners = [[0, 0], [1, 0], [1, 1], [0, 1], [0, 0]]
+    areas = [
+        {
+            "type": "Feature",
+            "properties": {script: name, image: image},
+            "geometry": {"type": "Polygon", "coordinates": [[[k // 5 + a, k % 5 + b] for a, b in corners]]},
+        }
+        for k, name in enumerate(ids)
+    ]
+    (tmp_path / "areas.json").write_text(json.dumps({"type": "FeatureCollection", "features": areas}))
+    columns = Columns(f"price{script}", id=f"id{image}", edge_type=f"type{image}")
+    data = read_tables(tmp_path / "nodes.csv", tmp_path / "edges.csv", columns)
+    model = residua.GraphRegressor("linear").fit(data.X, data.y, graph=data.graph)
+    rows = rows_like(tmp_path / "nodes.csv", data.graph, data.recipe)
+    given = {"target": data.recipe.target, "nodes": rows, "polygons": tmp_path / "areas.json", "title": image}
+    write_report(model, tmp_path / "r.html", **given)
+    page = opened(tmp_path / "r.html")
+    middle = page.page.locator("#figure-map").bounding_box()
+    shown = page.hover(middle["x"] + middle["width"] / 2, middle["y"] + middle["height"] / 2)
+    assert shown["node"] == f"{script}12"
+    page.page.fill("#find", ids[3])
+    page.page.keyboard.press("Enter")
+    assert ids[3] in page.page.locator("#node").inner_text()
+    page.drawn()
+    assert page.page.evaluate("window.hacked") is None
+    assert page.page.locator("img[src=x]").count() == 0
+    assert page.page.locator("script").count() == 3
+    assert page.page.title() == image
     assert page.wrong == []
     assert {url.split(":")[0] for url in page.asked} <= {"file", "data", "blob"}
 

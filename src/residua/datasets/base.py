@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 if TYPE_CHECKING:
-    import numpy as np
     import pandas as pd
     from numpy.typing import NDArray
 
@@ -56,5 +57,14 @@ class Dataset:
 
 def standardise(table: pd.DataFrame) -> pd.DataFrame:
     """Each column with mean 0 and n-1 standard deviation 1; a constant column becomes 0."""
-    centre, spread = table.mean(), table.std()
-    return (table - centre) / spread.where(spread > 1e-12 * centre.abs(), 1.0)
+    with np.errstate(all="ignore"):  # what overflows is refused
+        centre, spread = table.mean(), table.std()
+        return finite((table - centre) / spread.where(spread > 1e-12 * centre.abs(), 1.0))
+
+
+def finite(table: pd.DataFrame) -> pd.DataFrame:
+    """The table, every number of which is one."""
+    for name in table.columns:
+        if not np.isfinite(table[name]).all():
+            raise ValueError(f"{name} has no known number, or numbers that are too large")
+    return table

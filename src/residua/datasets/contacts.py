@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from residua.datasets.base import Dataset, standardise
-from residua.datasets.files import reading
+from residua.datasets.files import DataFileError, reading
 from residua.graph import Graph
 
 PEOPLE = "DS0001/22140-0001-Data.tsv"
@@ -49,17 +49,26 @@ def load_contacts(path: str | os.PathLike[str]) -> Dataset:
     Dataset('contacts': 1,888 nodes, 2,096 edges, 6 features)
     """
     folder = _unpacked(Path(path).expanduser())
+    with reading(folder):
+        return _load(folder)
+
+
+def _load(folder: Path) -> Dataset:
     people = _read(folder / PEOPLE, ["STUDYNUM", "RID", "SEX", "RACE", "BEHAV"])
     ties = _read(folder / TIES, ["STUDYNUM", "ID1", "ID2", "TIETYPE"])
     people = people[people["STUDYNUM"] == 1]
     known = people[people["SEX"].isin([0, 1])]
     if known["RID"].isna().any() or known["RID"].duplicated().any():
-        raise ValueError(f"{folder / PEOPLE} is malformed: RID is missing or repeated in study 1; get the file anew.")
+        raise DataFileError(
+            f"{folder / PEOPLE} is malformed: RID is missing or repeated in study 1; get the file anew."
+        )
     known = known.astype({"RID": "int64"}).set_index("RID").sort_index()
     ties = ties[(ties["STUDYNUM"] == 1) & (ties["TIETYPE"] == SEXUAL)]
     inside = ties["ID1"].isin(known.index) & ties["ID2"].isin(known.index) & (ties["ID1"] != ties["ID2"])
     if not inside.any():
-        raise ValueError(f"{folder / TIES} has no tie of type {SEXUAL} between people of study 1 whose sex is known.")
+        raise DataFileError(
+            f"{folder / TIES} has no tie of type {SEXUAL} between people of study 1 whose sex is known."
+        )
     notes = (
         f"Of {len(people):,} people of study 1, {len(people) - len(known):,} of unknown sex were dropped.",
         f"Of {len(ties):,} sexual ties, {len(ties) - inside.sum():,} with oneself or people not kept were dropped.",

@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from residua.datasets.base import Dataset, standardise
+from residua.datasets.base import Dataset, finite, standardise
 from residua.datasets.elect80 import COORDINATES, load_elect80
-from residua.datasets.files import find_file, reading
+from residua.datasets.files import data_folder, find_file, reading
 from residua.graph import Graph
 from residua.validation import check_choice
 
@@ -72,6 +72,11 @@ def load_county(target: str, year: int = 2012, self_loops: bool = True) -> Datas
     check_choice(target, TARGETS, "target")
     if not isinstance(year, Integral) or year not in YEARS:
         raise ValueError(f"year={year!r} is unknown; use one of {', '.join(map(str, YEARS))}.")
+    with reading(data_folder() / "election"):
+        return _load(target, year, self_loops)
+
+
+def _load(target: str, year: int, self_loops: bool) -> Dataset:
     names, source, other = _read_adjacency(find_file("election/adjacency.txt"))
     raw = pd.DataFrame({name: _read_column(name, year) for name in COLUMNS}, index=names.index)
     table = _statistics(raw)
@@ -94,7 +99,8 @@ def _statistics(raw: pd.DataFrame) -> pd.DataFrame:
     """The seven statistics. Votes are filled before the margin is taken, as the authors do."""
     filled = raw.fillna(raw.mean())
     dem, gop = filled.pop("dem"), filled.pop("gop")
-    return filled.assign(election=(gop - dem) / (gop + dem))
+    with np.errstate(all="ignore"):  # what overflows is refused
+        return finite(filled.assign(election=(gop - dem) / (gop + dem)))
 
 
 def _read_adjacency(path: Path) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:

@@ -8,16 +8,23 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 VARIABLE = "RESIDUA_DATA"
+LEFT_OVER = 86400.0  # seconds after which half a download is nobody's
 COMMIT = "03608b39b0da2c64293ba685213585de4ff8291f"
 BASE_URL = f"https://raw.githubusercontent.com/000Justin000/gnn-residual-correlation/{COMMIT}/datasets/"
+
+
+class DataFileError(ValueError):
+    """A data file that cannot be used; the message names the file and says what to do."""
+
 
 Progress = Callable[[str, int, int], None]  # file, bytes so far, bytes in all (0: unknown)
 
@@ -59,8 +66,8 @@ def find_file(name: str, progress: Progress | None = None) -> Path:
     ------
     FileNotFoundError
         Where the file is neither here nor could be downloaded; the message names both ways to get it.
-    ValueError
-        Where the file's checksum is another than the one listed.
+    DataFileError
+        A ``ValueError``, where the file's checksum is another than the one listed.
     """
     folder = own_folder()
     if folder is None:
@@ -72,7 +79,7 @@ def find_file(name: str, progress: Progress | None = None) -> Path:
             "`residua data fetch` download it: see docs/data.md."
         )
     if not is_intact(path, name):
-        raise ValueError(
+        raise DataFileError(
             f"{path} has another SHA-256 than the file this version of residua reads; replace it, or unset "
             f"{VARIABLE} and let `residua data fetch` download it."
         )
@@ -91,16 +98,27 @@ def _download(name: str, progress: Progress | None) -> Path:
     folder = cache_folder()
     try:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        _sweep((folder / name).parent)
         store = pooch.create(path=folder, base_url=BASE_URL, registry={name: checksums()[name]})
         bar: Any = _Bar(name, progress) if progress else False
         with _quiet(pooch.get_logger()):
             return Path(store.fetch(name, downloader=pooch.HTTPDownloader(progressbar=bar)))
     except (OSError, ValueError) as error:  # requests' errors are OSErrors; a wrong checksum is a ValueError
-        reason = "its checksum is wrong" if isinstance(error, ValueError) else type(error).__name__
+        reason = getattr(error, "strerror", None) or type(error).__name__
+        if isinstance(error, ValueError):
+            reason = "its checksum is wrong"
         raise FileNotFoundError(
             f"{name} is not in {folder} and could not be downloaded ({reason}). Set {VARIABLE} to a folder that "
             "holds it, or connect to the network and run `residua data fetch`: see docs/data.md."
         ) from error
+
+
+def _sweep(folder: Path) -> None:
+    """Take away what downloads that were killed have left; what is younger may still be under way."""
+    for left in folder.glob("tmp*"):
+        with suppress(OSError):
+            if time.time() - left.stat().st_mtime > LEFT_OVER:
+                left.unlink()
 
 
 class _Bar:
@@ -134,9 +152,12 @@ def _quiet(logger: logging.Logger) -> Iterator[None]:
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Whatever goes wrong while a file is read becomes one line that names it."""
+    """Whatever goes wrong while a file, or the files of a folder, are read becomes one line that names it."""
     try:
         yield
-    except (ValueError, LookupError, AttributeError, TypeError) as error:
-        text = " ".join(str(error).split())
-        raise ValueError(f"{path} is malformed ({type(error).__name__}: {text}); get the file anew.") from error
+    except DataFileError:
+        raise
+    except (ValueError, LookupError, AttributeError, TypeError, ArithmeticError, RecursionError) as error:
+        text = repr(" ".join(str(error).split()))[1:-1][:300]  # without characters that move a terminal's cursor
+        what = "is" if path.is_file() else "has files that are"
+        raise DataFileError(f"{path} {what} malformed ({type(error).__name__}: {text}); get them anew.") from error

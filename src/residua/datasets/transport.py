@@ -16,7 +16,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from residua.datasets.base import Dataset, standardise
-from residua.datasets.files import find_file, reading
+from residua.datasets.files import data_folder, find_file, reading
 from residua.graph import Graph
 from residua.validation import check_choice
 
@@ -79,6 +79,11 @@ def load_transport(city: str) -> Dataset:
     Graph(2176 nodes, 15104 edges of types follows, shares)
     """
     check_choice(city, tuple(NETWORKS), "city")
+    with reading(data_folder() / Path(NETWORKS[city].files[0]).parent):
+        return _load(city)
+
+
+def _load(city: str) -> Dataset:
     network = NETWORKS[city]
     links = _read_links(network)
     ends = links[["tail", "head"]]
@@ -131,9 +136,10 @@ def _read_rows(path: Path, width: int) -> np.ndarray:
 
 
 def _line_graph(tail: pd.Series, head: pd.Series) -> dict[str, sp.csr_array]:
-    size = (len(tail), int(max(tail.max(), head.max())) + 1)
+    junctions, at = np.unique(np.concatenate([tail, head]), return_inverse=True)
+    size = (len(tail), len(junctions))
     row, one = np.arange(len(tail)), np.ones(len(tail))
-    T, H = (sp.csr_array((one, (row, ends.to_numpy())), shape=size) for ends in (tail, head))
+    T, H = (sp.csr_array((one, (row, ends)), shape=size) for ends in np.split(at, 2))
     follows = H @ T.T + T @ H.T
     shares = sp.csr_array(H @ H.T + T @ T.T)
     shares.setdiag(0)

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import svds
 
 from residua.datasets.base import Dataset, standardise
-from residua.datasets.files import find_file, reading
+from residua.datasets.files import data_folder, find_file, reading
 from residua.graph import Graph
 from residua.validation import check_choice
 
@@ -54,6 +54,11 @@ def load_twitch(country: str = "PTBR") -> Dataset:
     Dataset('twitch-PTBR': 1,912 nodes, 31,299 edges, 8 features)
     """
     check_choice(country, COUNTRIES, "country")
+    with reading(data_folder() / "twitch"):
+        return _load(country)
+
+
+def _load(country: str) -> Dataset:
     features = {name: _read_features(_file(name, "features.json")) for name in COUNTRIES}
     components = _components(sp.vstack(list(features.values()), format="csr"))
     nodes, repeated = _read_target(_file(country, "target.csv"), features[country].shape[0])

@@ -154,6 +154,9 @@ def _unpack(members: Mapping[str, bytes], trusted: list[str | type], module: Any
     if np.isinf(y).any() or known.sum() < MIN_LABELS:
         raise damaged("y is infinite or has too few labels")
     base = _unpack_base(need(table, "base", dict), graph, X, arrays, estimators, module)
+    with np.errstate(all="ignore"):  # numbers that are each finite may overflow together
+        if not np.isfinite(base.predict(graph, X)).all():
+            raise damaged("its base predicts numbers that are not finite")
     outcome = _unpack_outcome(base, int(known.sum()), arrays)
     names = table.get("feature_names")
     if names is not None:
@@ -161,7 +164,7 @@ def _unpack(members: Mapping[str, bytes], trusted: list[str | type], module: Any
     alpha, stderr = (read_numbers(table, name, graph.edge_types) for name in ("alpha", "alpha_stderr"))
     check_alpha(alpha, graph, limit=True)
     beta = read_number(table.get("beta"))
-    if not 0 < beta < math.inf:
+    if not (0 < beta < math.inf and 1 / beta < math.inf):
         raise damaged(f"beta is {beta}")
     fit = None
     if table.get("correlation") is not None:

@@ -15,6 +15,7 @@ import numpy as np
 Ring = np.ndarray
 Shape = list[list[Ring]]
 
+FARTHEST = 1e100  # of a coordinate; areas of larger ones would not be finite
 FINE = 4000  # grid cells across the picture: nothing smaller is seen
 
 
@@ -28,11 +29,18 @@ def read_shapes(polygons: Any, nodes: np.ndarray) -> dict[int, Shape]:
         which most node ids are found.
     nodes : (n,) ids
     """
-    features = list(_features(_collection(polygons)))
-    lookup = {str(node): i for i, node in enumerate(nodes)}
-    key = _best_key(features, lookup)
-    found = {lookup[name]: f["geometry"] for f in features if (name := _name(f, key)) in lookup and f["geometry"]}
-    shapes = {i: shape for i, geometry in found.items() if (shape := _shape(geometry))}
+    collection = _collection(polygons)
+    try:
+        features = list(_features(collection))
+        lookup = {str(node): i for i, node in enumerate(nodes)}
+        key = _best_key(features, lookup)
+        found = {lookup[name]: f["geometry"] for f in features if (name := _name(f, key)) in lookup and f["geometry"]}
+        shapes = {i: shape for i, geometry in found.items() if (shape := _shape(geometry))}
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
+        text = repr(" ".join(str(error).split()))[1:-1][:200]
+        raise ValueError(
+            f"polygons is malformed ({type(error).__name__}: {text}); give GeoJSON or TopoJSON as its standard has it."
+        ) from error
     if not shapes:
         raise ValueError(
             f"polygons has {len(features)} features and none is a polygon with a node's id, such as {nodes[0]!r}; "
@@ -91,8 +99,8 @@ def _collection(polygons: Any) -> Mapping[str, Any]:
     if isinstance(polygons, str | Path):
         try:
             polygons = json.loads(Path(polygons).read_bytes())
-        except (UnicodeDecodeError, json.JSONDecodeError) as error:
-            raise ValueError(f"{polygons} is not GeoJSON or TopoJSON: {error}.") from None
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"polygons={str(polygons)!r} is not GeoJSON or TopoJSON: {error}.") from None
     polygons = getattr(polygons, "__geo_interface__", polygons)
     if not isinstance(polygons, Mapping) or polygons.get("type") not in ("FeatureCollection", "Topology"):
         raise ValueError("polygons is no GeoJSON FeatureCollection, TopoJSON Topology or GeoDataFrame.")
@@ -134,8 +142,15 @@ def _shape(geometry: Mapping[str, Any]) -> Shape:
     if kind not in ("Polygon", "MultiPolygon"):
         return []
     polygons = [geometry["coordinates"]] if kind == "Polygon" else geometry["coordinates"]
-    shape = [[np.asarray(ring, float)[:, :2] for ring in polygon if len(ring) > 2] for polygon in polygons]
+    shape = [[_ring(ring) for ring in polygon if len(ring) > 2] for polygon in polygons]
     return [polygon for polygon in shape if polygon]
+
+
+def _ring(corners: Any) -> Ring:
+    ring = np.asarray(corners, float)
+    if ring.ndim != 2 or ring.shape[1] < 2 or not (np.abs(ring) < FARTHEST).all():
+        raise ValueError("a ring is not a list of points with two finite coordinates")
+    return ring[:, :2]
 
 
 def _name(feature: Mapping[str, Any], key: str | None) -> str:
@@ -144,5 +159,9 @@ def _name(feature: Mapping[str, Any], key: str | None) -> str:
 
 def _best_key(features: list[dict[str, Any]], lookup: Mapping[str, int]) -> str | None:
     """The property that names most nodes; None stands for the feature's own id, which wins a draw."""
-    keys = [None, *dict.fromkeys(key for f in features for key in f["properties"])]
-    return max(keys, key=lambda key: len({_name(f, key) for f in features} & lookup.keys()), default=None)
+    named: dict[str | None, set[str]] = {None: {_name(f, None) for f in features} & lookup.keys()}
+    for f in features:  # one pass, however many properties there are
+        for key in f["properties"]:
+            if (name := _name(f, key)) in lookup:
+                named.setdefault(key, set()).add(name)
+    return max(named, key=lambda key: len(named[key]))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from residua.tables.files import line_of, read_file
+from residua.tables.files import line_of, printable, read_file
 
 NUMBERS, TEXT, EMPTY, OTHER = "numbers", "text", "empty", "other"  # what is in a column
 CODE = r"[+-]?0\d+"  # digits after a zero are a code, not a number
@@ -146,10 +146,10 @@ def short(value: Any, length: int = 40) -> str:
 
 
 def _word(value: Any) -> str:
-    text = str(value)
+    text = printable(value)
     return text if text.isalnum() else f'"{text[:20]}"'
 
 
 def shown(names: list[str], most: int = 12) -> str:
     """Names for a message, not too many of them."""
-    return ", ".join(map(str, names[:most])) + (f", ... ({len(names)} in all)" if len(names) > most else "")
+    return ", ".join(map(printable, names[:most])) + (f", ... ({len(names)} in all)" if len(names) > most else "")

@@ -11,6 +11,7 @@ import io
 import os
 import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -63,6 +64,9 @@ def _bytes(path: Path) -> bytes:
 def _checked(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
     if not len(frame):
         raise ValueError(f"{path} has a header and no rows; give a line for each row.")
+    for name in frame.columns:
+        if "\0" in name:  # pandas does not find such a column again
+            raise ValueError(f"{path} has a NUL character in the name of column {printable(name)!r}; give it another.")
     return frame
 
 
@@ -111,6 +115,8 @@ def _header(data: bytes, path: Path, separator: str) -> list[str]:
     except UnicodeDecodeError:
         _check_utf8(data, path)
         raise
+    except csv.Error as error:
+        raise ValueError(f"{path} line 1: the names of the columns cannot be read ({error}); mend it.") from None
     for name in names:
         if names.count(name) > 1:
             called = f"the name {name!r}" if name else "no name"
@@ -141,7 +147,12 @@ def _explain(data: bytes, path: Path, separator: str, width: int) -> None:
                     "complete the line, put quotes around a cell with a separator in it, "
                     "or copy the file again if it was cut short."
                 )
-    except csv.Error:
+    except csv.Error as error:
+        if "field limit" in str(error):
+            raise ValueError(
+                f"{path}: after line {last} a cell has more than {csv.field_size_limit():,} characters; "
+                "close a quote that is open there, or shorten the cell."
+            ) from None
         raise ValueError(
             f"{path}: after line {last} a quote is opened and never closed; close it, "
             "or copy the file again if it was cut short."
@@ -163,9 +174,10 @@ def _check_utf8(data: bytes, path: Path) -> None:
 
 def line_of(path: Path, separator: str, row: int) -> int:
     """The line of a CSV file on which a row of the table begins."""
-    for k, (line, _) in enumerate(_records(path.read_bytes(), separator)):
-        if k == row + 1:
-            return line
+    with suppress(csv.Error):  # a cell that is longer than Python's reader takes
+        for k, (line, _) in enumerate(_records(path.read_bytes(), separator)):
+            if k == row + 1:
+                return line
     return row + 2
 
 
@@ -173,20 +185,38 @@ def _read_parquet(path: Path, data: bytes) -> pd.DataFrame:
     import pyarrow.parquet as parquet
 
     try:
+        _check_size(parquet.read_metadata(pa.BufferReader(data)), path)
         table = parquet.read_table(pa.BufferReader(data))
-    except (pa.ArrowException, OSError) as error:
+        table.validate(full=True)  # text that is UTF-8, lengths that are there
+        names = table.column_names
+        for k, field in enumerate(table.schema):
+            if pa.types.is_decimal(field.type):
+                table = table.set_column(k, field.name, table.column(k).cast(pa.float64()))
+        if len(set(names)) == len(names):
+            return table.replace_schema_metadata(None).to_pandas()  # else an index would hide a column
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise ValueError(
             f"{path} is a damaged Parquet file ({_first_line(error)}); copy it again if it was cut short, "
             "or write it anew."
         ) from None
-    if len(set(table.column_names)) < table.num_columns:
-        raise ValueError(f"{path} has two columns of one name: {table.column_names}; give each a name of its own.")
-    for k, field in enumerate(table.schema):
-        if pa.types.is_decimal(field.type):
-            table = table.set_column(k, field.name, table.column(k).cast(pa.float64()))
-    return table.to_pandas(ignore_metadata=True)  # else an index would hide a column
+    raise ValueError(f"{path} has two columns of one name: {names}; give each a name of its own.")
+
+
+def _check_size(claimed: Any, path: Path) -> None:
+    """A few bytes of Parquet can stand for any number of rows; memory for them is not asked for in vain."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if 8 * claimed.num_rows * max(claimed.num_columns, 1) > memory:
+        raise ValueError(
+            f"{path} claims {claimed.num_rows:,} rows of {claimed.num_columns:,} columns, more than the "
+            f"{memory / 1e9:.0f} GB of this machine hold; write it anew if it is damaged, or split it."
+        )
 
 
 def _first_line(error: Any) -> str:
     """The first sentence of what a library says, without the name of what it was given."""
-    return " ".join(str(error).split()).split("'<Buffer>': ")[-1].split(". ")[0][:160].rstrip(".")
+    return printable(" ".join(str(error).split()).split("'<Buffer>': ")[-1].split(". ")[0][:160].rstrip("."))
+
+
+def printable(text: object) -> str:
+    """Text that a file has a part in, without characters that would move a terminal's cursor."""
+    return "".join(letter if letter.isprintable() else "?" for letter in str(text))
