@@ -8,7 +8,7 @@ TORCH := torch==2.13.0
 INSTALL := -m pip install --quiet --disable-pip-version-check
 LOCKED := $(INSTALL) --no-deps --require-hashes -r requirements.lock
 
-.PHONY: demo test bench peers soak lint docs lock clean
+.PHONY: demo test bench peers soak coverage lint docs lock clean
 
 demo: $(READY)
 	$(BIN)/residua demo
@@ -22,6 +22,10 @@ test: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks
+
+coverage: $(READY)
+	$(BIN)/python -m pytest -q -n 2 --cov=residua.numerics --cov=residua.graph --cov=residua.graph_build \
+	    --cov=residua.graph_inputs --cov=residua.gaussian --cov=residua.estimator --cov-fail-under=90
 
 # Hostile files, kills, full disks, nasty numbers: half an hour of them, and what was seen.
 soak: export OMP_NUM_THREADS = 1

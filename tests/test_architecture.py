@@ -177,7 +177,7 @@ def test_no_module_waits_for_itself():
 
 
 def test_import_of_the_package_loads_nothing_heavy():
-    heavy = ("torch", "numba", "sklearn", "pandas", "matplotlib")
+    heavy = ("torch", "numba", "sklearn", "pandas", "matplotlib", "dask", "distributed")
     code = f"import sys, residua; print([m for m in {heavy} if m in sys.modules])"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"

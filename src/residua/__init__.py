@@ -24,12 +24,15 @@ _HOME = {
     "load": "residua.persistence",
     "propagate": "residua.gaussian",
 }
-_MODULES = ("datasets", "metrics", "plot")
+_MODULES = ("datasets", "distributed", "metrics", "plot")
 
-__all__ = sorted([*_HOME.keys() - {"Network"}, *_MODULES])  # Network needs the extra residua[gnn]
+_EXTRA = {"Network", "distributed"}  # need the extras residua[gnn] and residua[dask]
+
+__all__ = sorted({*_HOME, *_MODULES} - _EXTRA)
 
 if TYPE_CHECKING:
     from residua import datasets as datasets
+    from residua import distributed as distributed
     from residua import metrics as metrics
     from residua import plot as plot
     from residua.average import Average as Average

@@ -54,13 +54,18 @@ def fit(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Read the tables, tell the time and memory a fit would take, and stop.")
     ] = False,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(help="Address of a Dask scheduler; tables are Parquet, the output a folder of predictions."),
+    ] = None,
     as_json: options.Json = False,
     output: Annotated[Path, typer.Option("--output", "-o", help="Where the model goes.")] = Path("model.residua"),
 ) -> None:
     """Learn from a node table and an edge table, and write a model."""
     from residua.tables import check_output
 
-    check_output(output, (".residua",), (nodes, edges))
+    if scheduler is None:
+        check_output(output, (".residua",), (nodes, edges))
     used = "" if base in BLIND and features is None else features
     given = options.columns(
         target, id, used, categorical, exclude, source, target_node, weight, edge_type, missing, skip_unknown
@@ -73,6 +78,9 @@ def fit(
         "random_state": seed,
         "checkpoint": checkpoint,
     }
+    if scheduler is not None:
+        _fit_on_cluster(scheduler, nodes, edges, given, parameters, output, as_json)
+        return
     if dry_run:
         print(describe_fit(nodes, edges, given, parameters))
         return
@@ -81,6 +89,22 @@ def fit(
         options.print_json(found)
     else:
         print_fit(found)
+
+
+def _fit_on_cluster(
+    scheduler: str, nodes: Path, edges: Path, given: Columns, parameters: dict[str, Any], output: Path, as_json: bool
+) -> None:
+    from rich.console import Console
+
+    from residua import cli_scheduler
+
+    folder = Path("predictions") if output == Path("model.residua") else output
+    found = cli_scheduler.fit_on_cluster(scheduler, nodes, edges, given, parameters, folder)
+    if as_json:
+        options.print_json(found)
+        return
+    for label, text in cli_scheduler.lines(found):
+        options.say(Console(), label, text)
 
 
 def fit_tables(nodes: Path, edges: Path, given: Columns, parameters: dict[str, Any], output: Path) -> dict[str, Any]:

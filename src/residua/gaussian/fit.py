@@ -19,7 +19,8 @@ from scipy.special import chdtrc, chdtri, ndtri
 
 from residua.gaussian.likelihood import Likelihood, QuadraticForm
 from residua.gaussian.line_search import minimise
-from residua.gaussian.precision import ALPHA_MAX
+from residua.gaussian.polish import polished
+from residua.gaussian.precision import A_MAX, ALPHA_MAX
 from residua.graph import Graph
 from residua.numerics import Strategy
 from residua.numerics.cg import NotConverged
@@ -27,7 +28,6 @@ from residua.numerics.logdet import Estimate
 from residua.numerics.stochastic import StochasticRatio
 from residua.validation import check_count, check_known_values
 
-A_MAX = float(np.arctanh(ALPHA_MAX))
 MAX_PROBES, MAX_STEPS = 512, 384
 TINY = 1e-150  # whose square is still a number: a column smaller than this is none
 
@@ -193,7 +193,7 @@ class Profile:
             doubtful = self._doubtful(at)
             self._heights.clear()
             at = self._search(None if doubtful else at)
-        return at if rough else self._settled(at, ratio)
+        return at if rough else self._settled(polished(self, at), ratio)
 
     def _doubtful(self, at: np.ndarray) -> bool:
         """Whether the error of the log-determinant alone could make this alpha look better than none."""

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 import numpy as np
 from scipy.optimize import minimize
 
-from residua.gaussian.fit import A_MAX, CorrelationFit, Profile, fit_profile
+from residua.gaussian.fit import CorrelationFit, Profile, fit_profile
 from residua.gaussian.likelihood import Likelihood, reached_nodes
-from residua.gaussian.precision import unit_precision
+from residua.gaussian.precision import A_MAX, unit_precision
 from residua.graph import Graph
 from residua.numerics import CG, Lanczos, Solver, Strategy
 from residua.numerics.carry import carry

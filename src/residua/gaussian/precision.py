@@ -16,6 +16,7 @@ from residua.numerics import Shifted, Sparse, weighted_sum
 
 # Beyond this |alpha| the matrix is singular to working precision.
 ALPHA_MAX = 1 - 1e-6
+A_MAX = float(np.arctanh(ALPHA_MAX))
 
 
 def unit_precision(terms: Sequence[Sparse], alpha: np.ndarray) -> Shifted:

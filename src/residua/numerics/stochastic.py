@@ -24,7 +24,7 @@ from residua.numerics.logdet import Estimate, Ratio, Strategy, _positions
 from residua.numerics.operator import Shifted, Sparse, connected_components, weighted_sum
 
 FIRST_PROBES = 8
-PROBE_NUMBERS = 20_000_000  # in one block of probes: hundreds of them on a large graph are taken in turns
+PROBE_NUMBERS = 5_000_000  # in one block of probes: hundreds of them on a large graph are taken in turns
 MOMENT_BUDGET = 48.0  # products with a vector that S^2 may cost: a quarter of the first probes' Lanczos runs
 
 Function = Callable[[np.ndarray], np.ndarray]
