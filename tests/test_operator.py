@@ -1,5 +1,7 @@
 """Operators are the dense matrices they stand for, in every product, part and sum."""
 
+import itertools
+
 import numba
 import numpy as np
 import pytest
@@ -7,8 +9,9 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from graphs import CASES, small_world
-from residua.numerics import Shifted, Sparse, weighted_sum
+from residua.numerics import Shifted, Sparse, kernels, weighted_sum
 from residua.numerics.compiled import compiled
+from residua.numerics.vectors import gathered_total
 
 ROUNDING = {np.float64: 1e-14, np.float32: 1e-6}
 
@@ -139,7 +142,57 @@ def test_bad_number_spreads_to_neighbours_and_no_further(bad, k):
     assert_array_equal(touched, np.repeat(expected[:, None], k, axis=1))
 
 
-@pytest.mark.parametrize("k", [1, 16])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("k", [1, 2, 3, 8, 31, 64, 127, 128, 195])
+def test_any_number_of_columns_is_the_dense_product(any_case, k, dtype, rng):
+    """127 columns take a vector of each width in turn, 195 two of the widest first."""
+    V, Z = rng.standard_normal((2, any_case.n, k)).astype(dtype)
+    p, q = rng.standard_normal((2, k))
+    for A, dense in operators(any_case, dtype):
+        out, dots = A.combine(V, p, Z, q)
+        expected = (dense @ V) * p + Z * q
+        assert out.dtype == dtype
+        assert_allclose(out, expected, atol=20 * ROUNDING[dtype])
+        assert_allclose(dots, (expected * V).sum(axis=0), atol=200 * ROUNDING[dtype])
+
+
+@pytest.mark.parametrize("k", [1, 5])
+def test_product_of_columns_apart_in_memory_or_of_another_type(any_case, k, rng):
+    wide = rng.standard_normal((2, any_case.n, 2 * k))
+    V, Z = wide[0, :, ::2], wide[1, :, 1::2].astype(np.float32)
+    p, q = rng.standard_normal((2, k))
+    S, dense = any_case.terms[0], any_case.S[0]
+    room = np.full((any_case.n, 2 * k), 7.0)
+    out, dots = S.combine(V, p, Z, q, out=room[:, ::2])
+    expected = (dense @ V) * p + Z * q
+    assert_allclose(room[:, ::2], expected, atol=1e-13)
+    assert_array_equal(room[:, 1::2], 7.0)
+    assert_allclose(dots, (expected * V).sum(axis=0), atol=1e-12)
+    assert np.shares_memory(out, room)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_of_every_length_add_up(weighted, dtype, rng):
+    """By masked gathers, and by the loop of a machine that has none."""
+    lengths = np.arange(40)
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    indices = rng.integers(0, 50, indptr[-1]).astype(np.int32)
+    weights = rng.uniform(0.5, 2, indptr[-1]).astype(dtype) if weighted else None
+    x = rng.standard_normal(50).astype(dtype)
+    terms = x[indices] if weights is None else weights * x[indices]
+    for total in (masked_row, kernels._looped_total):
+        for first, last in itertools.pairwise(indptr):
+            got = total(x, indices, weights, first, last)
+            assert_allclose(got, terms[first:last].sum(), atol=100 * ROUNDING[dtype])
+
+
+@numba.njit
+def masked_row(x, indices, weights, first, last):
+    return gathered_total(x, indices, weights, first, last)
+
+
+@pytest.mark.parametrize("k", [1, 8, 12, 64])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_large_product_matches_scipy(k, weighted, rng):
     case = small_world(n=20_000, seed=3)
@@ -156,7 +209,7 @@ def test_large_product_matches_scipy(k, weighted, rng):
     assert_allclose(dots, (expected * X).sum(axis=0), rtol=1e-11)
 
 
-@pytest.mark.parametrize("k", [1, 8])
+@pytest.mark.parametrize("k", [1, 8, 13])
 @pytest.mark.skipif(numba.config.NUMBA_NUM_THREADS < 2, reason="one thread only")
 def test_result_does_not_depend_on_the_number_of_threads(k, rng):
     S = small_world(n=20_000, seed=4).terms[0]

@@ -11,15 +11,17 @@ alpha = 1 is label propagation: components without a label then have no finite a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+import scipy.sparse as sp
 
 from residua.gaussian.likelihood import reached_nodes
 from residua.gaussian.precision import check_alpha, unit_precision
 from residua.graph import Graph
-from residua.numerics import Solver, Sparse
+from residua.numerics import Shifted, Solver, Sparse
 from residua.numerics.cholesky import Factor, factor_seconds, identity_minus, pair_sums
 from residua.numerics.lanczos import function_times
 from residua.numerics.logdet import Estimate
@@ -28,6 +30,9 @@ from residua.numerics.sampling import inverse_diagonal, precision_noise
 # One factorisation and its selected inverse, which takes about four times as long.
 EXACT_SECONDS = 0.5
 MAX_PAIRS = 2e7
+# Draws are kept up to this many numbers; beyond, they are made anew, so many at a time.
+KEPT_NUMBERS, TILE_NUMBERS = 16_000_000, 32_000_000
+SINGLE_ALPHA = 0.99  # up to which single precision leaves errors below those of sampling
 
 
 @dataclass(frozen=True)
@@ -107,18 +112,40 @@ class Conditional:
         return out
 
     def _draws(self, count: int, rng: np.random.Generator) -> np.ndarray:
-        noise = precision_noise(self.G, count, rng)[self.U]
-        return self.solver.solve(self.G_UU, np.ascontiguousarray(noise)).X
+        return self.solver.solve(self.G_UU, precision_noise(self.G_UU, count, rng)).X
 
     @cached_property
     def _fixed_draws(self) -> np.ndarray:
         return self._draws(self.draws, np.random.default_rng(self.random_state))
 
+    @cached_property
+    def _rough(self) -> bool:
+        """Whether draws are too many numbers to keep: some at a time, and where alpha allows it in single precision."""
+        return self.draws * len(self.U) > KEPT_NUMBERS
+
+    @cached_property
+    def _rough_G_UU(self) -> Shifted:
+        single = self._rough and np.abs(self.alpha).max() <= SINGLE_ALPHA
+        return Shifted(self.G_UU.S.astype(np.float32), self.G_UU.alpha) if single else self.G_UU
+
+    def _tiles(self) -> Iterator[np.ndarray]:
+        """The draws, as many columns at a time as memory allows; the same each time."""
+        if not self._rough:
+            yield self._fixed_draws
+            return
+        rng, width = np.random.default_rng(self.random_state), max(8, TILE_NUMBERS // len(self.U))
+        # Sampling error is a tenth of a variance or so: far more than this tolerance leaves.
+        solver = replace(self.solver, cg=replace(self.solver.cg, tol=max(self.solver.cg.tol, 1e-6)))
+        for first in range(0, self.draws, width):
+            noise = precision_noise(self._rough_G_UU, min(width, self.draws - first), rng)
+            yield solver.solve(self._rough_G_UU, noise).X
+
     def variance(self) -> Estimate:
         """(n,) variances, 0 at labelled nodes (and, for alpha = 1, where no label reaches)."""
         value, error = np.zeros(self.graph.n_nodes), np.zeros(self.graph.n_nodes)
         if len(self.U):
-            sampled = None if self.exact else inverse_diagonal(self.G_UU, self._fixed_draws)
+            draws = self._tiles() if self._rough else self._fixed_draws
+            sampled = None if self.exact else inverse_diagonal(self._rough_G_UU, draws)
             part = sampled or Estimate(self._factor.inverse.diagonal())
             value[self.U] = part.value / self.beta
             error[self.U] = part.stderr / self.beta
@@ -147,7 +174,16 @@ class Conditional:
 
     @cached_property
     def _factor(self) -> Factor:
-        return Factor(identity_minus(self.G_UU))
+        return self._factored(identity_minus(self.G_UU))
+
+    def _factored(self, A: sp.csc_array, cholmod: bool | None = None) -> Factor:
+        try:
+            return Factor(A, cholmod)
+        except np.linalg.LinAlgError:
+            raise ValueError(
+                f"variances are not defined for alpha={self.alpha.tolist()}: weights to the labels vanish beside the "
+                'other weights of some nodes; drop edges of negligible weight, or use correlation="learned".'
+            ) from None
 
     @cached_property
     def _schur_diagonal(self) -> np.ndarray:
@@ -161,9 +197,13 @@ class Conditional:
         return np.maximum(own - taken, floor)
 
     def _schur_sampled(self) -> np.ndarray:
-        full = np.zeros((self.graph.n_nodes, self.draws))
-        full[self.U] = self._fixed_draws
-        return ((self.G @ full)[self.L] ** 2).mean(axis=1)
+        G = Shifted(self.G.S.astype(self._rough_G_UU.dtype.type), self.G.alpha)
+        total = np.zeros(len(self.L))
+        for X in self._tiles():
+            full = np.zeros((self.graph.n_nodes, X.shape[1]), G.dtype)
+            full[self.U] = X
+            total += ((G @ full)[self.L] ** 2).sum(axis=1)
+        return total / self.draws
 
     def _schur_exact(self) -> np.ndarray | None:
         """diag(G_LU G_UU^-1 G_UL), from the selected inverse on all pairs of U with a common labelled neighbour.
@@ -177,7 +217,7 @@ class Conditional:
         pattern = Sparse(room.indptr, room.indices, None, np.ones(len(self.U)))
         if self._exact is None and factor_seconds(pattern, EXACT_SECONDS) > EXACT_SECONDS:
             return None
-        return pair_sums(rows, Factor(room, cholmod=False).inverse)
+        return pair_sums(rows, self._factored(room, cholmod=False).inverse)
 
     @cached_property
     def _theta_lever(self) -> np.ndarray:
@@ -187,7 +227,7 @@ class Conditional:
     @cached_property
     def _design_products(self) -> np.ndarray:
         """Gbar Z, shape (|L|, d)."""
-        return (self.G @ self.extend(self.design))[self.L]
+        return (self.G @ (self.design - self._theta_lever))[self.L]
 
     @cached_property
     def _theta_root(self) -> np.ndarray:

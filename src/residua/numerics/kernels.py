@@ -11,10 +11,12 @@ import numpy as np
 from numba import prange
 
 from residua.numerics.compiled import compiled
+from residua.numerics.vectors import MASKED_GATHERS, combined_row, gathered_total
 
 # Sums may be re-ordered for vector registers; infinities and NaN keep their meaning.
 FAST = {"reassoc", "contract", "nsz", "arcp"}
 BLOCKS = 128
+PARTS = 8  # of the blocks, where a thread needs room for a whole row
 
 
 def row_blocks(indptr: np.ndarray) -> np.ndarray:
@@ -25,20 +27,23 @@ def row_blocks(indptr: np.ndarray) -> np.ndarray:
 
 
 @compiled(fastmath=FAST)
+def _looped_total(x, indices, weights, first, last):
+    total = x[:1].sum() * 0
+    # Unsigned positions: numba would test a signed one for counting from the end.
+    for e in range(np.uint64(first), np.uint64(last)):
+        value = x[np.uint64(indices[e])]
+        total += value if weights is None else weights[e] * value
+    return total
+
+
+_row_total = gathered_total if MASKED_GATHERS else _looped_total
+
+
+@compiled(fastmath=FAST)
 def _combine_column_rows(first, last, indptr, indices, weights, scale, v, vs, p, z, q, out):
     dot = 0.0
-    e = np.uint64(indptr[first])
     for i in range(first, last):
-        total = scale[i] * 0
-        end = np.uint64(indptr[i + 1])
-        while e < end:
-            # Unsigned positions: numba would test a signed one for counting from the end.
-            if weights is None:
-                total += vs[np.uint64(indices[e])]
-            else:
-                total += weights[e] * vs[np.uint64(indices[e])]
-            e += np.uint64(1)
-        total *= p * scale[i]
+        total = _row_total(vs, indices, weights, indptr[i], indptr[i + 1]) * (p * scale[i])
         if z is not None:
             total += q * z[i]
         out[i] = total
@@ -48,8 +53,11 @@ def _combine_column_rows(first, last, indptr, indices, weights, scale, v, vs, p,
 
 @compiled(parallel=True, fastmath=FAST)
 def combine_column(blocks, indptr, indices, weights, scale, v, vs, p, z, q, out):
-    """One column: ``out = p S v + q z``; ``vs = scale * v`` is made by the caller. Returns ``out'v`` by block."""
+    """One column: ``out = p S v + q z``; ``vs`` is room for ``scale * v``. Returns ``out'v`` by block."""
     partial = np.zeros((len(blocks) - 1, 1))
+    for b in prange(len(blocks) - 1):
+        for i in range(blocks[b], blocks[b + 1]):
+            vs[i] = scale[i] * v[i]
     for b in prange(len(blocks) - 1):
         partial[b, 0] = _combine_column_rows(
             blocks[b], blocks[b + 1], indptr, indices, weights, scale, v, vs, p, z, q, out
@@ -60,66 +68,38 @@ def combine_column(blocks, indptr, indices, weights, scale, v, vs, p, z, q, out)
 @compiled(fastmath=FAST)
 def combine_column_small(indptr, indices, weights, scale, v, vs, p, z, q, out):
     """The same on one thread: waking a second one takes longer than a small graph."""
+    for i in range(len(scale)):
+        vs[i] = scale[i] * v[i]
     return _combine_column_rows(0, len(scale), indptr, indices, weights, scale, v, vs, p, z, q, out)
 
 
-@compiled(fastmath=FAST)
+@compiled
 def _combine_rows(first, last, indptr, indices, weights, scale, V, p, Z, q, out, dots):
+    """As many columns at a time as registers hold; written out, since each number is a loop of its own."""
     k = V.shape[1]
-    row = np.empty(k, V.dtype)
     for i in range(first, last):
-        for c in range(k):
-            row[c] = 0
-        for e in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
-            j = np.uint64(indices[e])
-            w = scale[j]
-            if weights is not None:
-                w *= weights[e]
-            for c in range(k):
-                row[c] += w * V[j, c]
-        for c in range(k):
-            total = row[c] * scale[i] * p[c]
-            if Z is not None:
-                total += Z[i, c] * q[c]
-            out[i, c] = total
-            dots[c] += total * V[i, c]
-
-
-@compiled(fastmath=FAST)
-def _combine_rows_of_8(first, last, indptr, indices, weights, scale, V, p, Z, q, out, dots):
-    """Eight columns, the usual number of probes: sums held in registers take 0.6 of the time of a loop over them."""
-    zero = scale[:1].sum() * 0
-    for i in range(first, last):
-        a = b = c = d = e = f = g = h = zero
-        for at in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
-            j = np.uint64(indices[at])
-            w = scale[j]
-            if weights is not None:
-                w *= weights[at]
-            a += w * V[j, 0]
-            b += w * V[j, 1]
-            c += w * V[j, 2]
-            d += w * V[j, 3]
-            e += w * V[j, 4]
-            f += w * V[j, 5]
-            g += w * V[j, 6]
-            h += w * V[j, 7]
-        sums = (a, b, c, d, e, f, g, h)
-        for k in range(8):
-            total = sums[k] * scale[i] * p[k]
-            if Z is not None:
-                total += Z[i, k] * q[k]
-            out[i, k] = total
-            dots[k] += total * V[i, k]
-
-
-@compiled(parallel=True, fastmath=FAST)
-def combine_8_columns(blocks, indptr, indices, weights, scale, V, p, Z, q, out):
-    """``combine_columns`` for exactly eight."""
-    partial = np.zeros((len(blocks) - 1, 8))
-    for b in prange(len(blocks) - 1):
-        _combine_rows_of_8(blocks[b], blocks[b + 1], indptr, indices, weights, scale, V, p, Z, q, out, partial[b])
-    return partial
+        a, b, c = indptr[i], indptr[i + 1], 0
+        while k - c >= 64:
+            combined_row(i, c, a, b, indices, weights, scale, V, p, Z, q, out, dots, 64)
+            c += 64
+        if k - c >= 32:
+            combined_row(i, c, a, b, indices, weights, scale, V, p, Z, q, out, dots, 32)
+            c += 32
+        if k - c >= 16:
+            combined_row(i, c, a, b, indices, weights, scale, V, p, Z, q, out, dots, 16)
+            c += 16
+        if k - c >= 8:
+            combined_row(i, c, a, b, indices, weights, scale, V, p, Z, q, out, dots, 8)
+            c += 8
+        if k - c >= 4:
+            combined_row(i, c, a, b, indices, weights, scale, V, p, Z, q, out, dots, 4)
+            c += 4
+        if k - c >= 2:
+            combined_row(i, c, a, b, indices, weights, scale, V, p, Z, q, out, dots, 2)
+            c += 2
+        if k - c >= 1:
+            combined_row(i, c, a, b, indices, weights, scale, V, p, Z, q, out, dots, 1)
+            c += 1
 
 
 @compiled(parallel=True, fastmath=FAST)
@@ -209,9 +189,7 @@ def cg_column(indptr, indices, weights, scale, alpha, b, x, goal, max_iter):
     ps = x * scale
     rr = 0.0
     for i in range(n):
-        total = 0.0
-        for e in range(indptr[i], indptr[i + 1]):
-            total += ps[indices[e]] if weights is None else weights[e] * ps[indices[e]]
+        total = _row_total(ps, indices, weights, indptr[i], indptr[i + 1])
         r[i] = b[i] - x[i] + alpha * scale[i] * total
         p[i] = r[i]
         rr += r[i] * r[i]
@@ -221,9 +199,7 @@ def cg_column(indptr, indices, weights, scale, alpha, b, x, goal, max_iter):
             ps[i] = p[i] * scale[i]
         pap = 0.0
         for i in range(n):
-            total = 0.0
-            for e in range(indptr[i], indptr[i + 1]):
-                total += ps[indices[e]] if weights is None else weights[e] * ps[indices[e]]
+            total = _row_total(ps, indices, weights, indptr[i], indptr[i + 1])
             ap[i] = p[i] - alpha * scale[i] * total
             pap += p[i] * ap[i]
         if pap <= 0.0:
@@ -321,40 +297,47 @@ def low_traces(indptr, indices, weights, scale, blocks):
     return partial
 
 
+@compiled
+def _power_traces_of(rows, indptr, indices, weights, scale, row, seen, mark, traces):
+    """Add those of ``rows`` to ``traces``; the other arrays are room for one row of S^2."""
+    for i in range(rows[0], rows[1]):
+        count = 0
+        for e in range(indptr[i], indptr[i + 1]):
+            j = indices[e]
+            w = scale[i] * scale[j] * scale[j]
+            if weights is not None:
+                w *= weights[e]
+            for f in range(indptr[j], indptr[j + 1]):
+                k = indices[f]
+                value = w * scale[k]
+                if weights is not None:
+                    value *= weights[f]
+                if mark[k] != i:
+                    mark[k] = i
+                    seen[count] = k
+                    count += 1
+                row[k] += value
+        for e in range(indptr[i], indptr[i + 1]):
+            value = scale[i] * scale[indices[e]]
+            if weights is not None:
+                value *= weights[e]
+            traces[0] += row[indices[e]] * value
+        for s in range(count):
+            traces[1] += row[seen[s]] ** 2
+            row[seen[s]] = 0.0
+
+
 @compiled(parallel=True)
 def power_traces(indptr, indices, weights, scale, blocks):
     """``tr S^3`` and ``tr S^4`` by block: row i of S^2 is gathered, then met with row i of S and with itself."""
     n = len(indptr) - 1
     partial = np.zeros((len(blocks) - 1, 2))
-    for block in prange(len(blocks) - 1):
+    for part in prange(PARTS):
         row = np.zeros(n)
         seen = np.empty(n, np.int32)
         mark = np.full(n, -1, np.int32)
-        for i in range(blocks[block], blocks[block + 1]):
-            count = 0
-            for e in range(indptr[i], indptr[i + 1]):
-                j = indices[e]
-                w = scale[i] * scale[j] * scale[j]
-                if weights is not None:
-                    w *= weights[e]
-                for f in range(indptr[j], indptr[j + 1]):
-                    k = indices[f]
-                    value = w * scale[k]
-                    if weights is not None:
-                        value *= weights[f]
-                    if mark[k] != i:
-                        mark[k] = i
-                        seen[count] = k
-                        count += 1
-                    row[k] += value
-            for e in range(indptr[i], indptr[i + 1]):
-                value = scale[i] * scale[indices[e]]
-                if weights is not None:
-                    value *= weights[e]
-                partial[block, 0] += row[indices[e]] * value
-            for s in range(count):
-                partial[block, 1] += row[seen[s]] ** 2
-                row[seen[s]] = 0.0
+        for b in range(len(partial) * part // PARTS, len(partial) * (part + 1) // PARTS):
+            _power_traces_of(blocks[b : b + 2], indptr, indices, weights, scale, row, seen, mark, partial[b])
     return partial
 
 

@@ -160,6 +160,21 @@ class BlockLanczos:
 
 def _orthonormal(W: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """``W = Q C`` with orthonormal Q; directions of W below rounding (of an operator of norm 1) are dropped."""
+    return _by_gram(W) or _by_qr(W)
+
+
+def _by_gram(W: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """From eigenvectors of W'W, two products in place of QR; None where W is too far from orthogonal columns for it."""
+    Q, C = W, np.eye(W.shape[1])
+    for _ in range(2):  # the second time takes away the rounding that W'W had squared
+        values, vectors = np.linalg.eigh(Q.T @ Q)
+        if not len(values) or not values[0] > 1e-7 * max(values[-1], 1e-12):
+            return None
+        Q, C = Q @ (vectors / np.sqrt(values)), (vectors * np.sqrt(values)).T @ C
+    return Q, C
+
+
+def _by_qr(W: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     Q, R = np.linalg.qr(W)
     left, size, right = np.linalg.svd(R, full_matrices=False)
     keep = size > 1e-13

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from residua.numerics import kernels
 
 # Below this many multiplications one thread is done before a second one has woken.
-SMALL = 100_000
+SMALL, SMALL_PRODUCT = 100_000, 400_000
 
 
 class Operator(ABC):
@@ -86,18 +86,22 @@ class Sparse(Operator):
 
     def combine(self, V, p, Z=None, q=None, out=None):
         out = np.empty_like(V) if out is None else out
+        if not all(a is None or (a.flags.c_contiguous and a.dtype == self.dtype) for a in (V, Z, out)):
+            # Kernels read and write rows of one type, end to end.
+            V, Z = (None if a is None else np.ascontiguousarray(a, self.dtype) for a in (V, Z))
+            out[...], dots = self.combine(V, p, Z, q)
+            return out, dots
         p = np.asarray(p, self.dtype)
         q = None if Z is None else np.asarray(q, self.dtype)
         matrix = (self.indptr, self.indices, self.weights, self.scale)
-        small = self.nnz * V.shape[1] < SMALL
+        small = self.nnz * V.shape[1] < SMALL_PRODUCT
         if V.shape[1] > 1:
             if small:
                 return out, kernels.combine_columns_small(*matrix, V, p, Z, q, out)
-            kernel = kernels.combine_8_columns if V.shape[1] == 8 else kernels.combine_columns
-            return out, kernel(self.blocks, *matrix, V, p, Z, q, out).sum(axis=0)
+            return out, kernels.combine_columns(self.blocks, *matrix, V, p, Z, q, out).sum(axis=0)
         v = V[:, 0]
         z, q0 = (None, None) if Z is None or q is None else (Z[:, 0], q[0])
-        vectors = (v, self.scale * v, p[0], z, q0, out[:, 0])
+        vectors = (v, np.empty_like(self.scale), p[0], z, q0, out[:, 0])
         if small:
             return out, np.array([kernels.combine_column_small(*matrix, *vectors)])
         return out, kernels.combine_column(self.blocks, *matrix, *vectors).sum(axis=0)

@@ -10,6 +10,8 @@ The variance of node i is then Rao-Blackwellised: given its neighbours it is kno
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from residua.numerics import kernels
@@ -23,7 +25,7 @@ def precision_noise(A: Shifted, count: int, rng: np.random.Generator) -> np.ndar
     edges = int((S.indices > np.repeat(np.arange(S.shape[0], dtype=np.int32), np.diff(S.indptr))).sum())
     out = np.zeros((count, S.shape[0]), A.dtype)
     for draw in out:
-        normals = rng.standard_normal(edges), rng.standard_normal(S.shape[0])
+        normals = rng.standard_normal(edges, A.dtype), rng.standard_normal(S.shape[0], A.dtype)
         kernels.edge_noise(S.indptr, S.indices, S.weights, S.scale, A.alpha, *normals, draw)
     return np.ascontiguousarray(out.T)
 
@@ -34,8 +36,18 @@ def conditional_squares(A: Shifted, X: np.ndarray) -> np.ndarray:
     return ((A @ X) / diagonal - X) ** 2
 
 
-def inverse_diagonal(A: Shifted, X: np.ndarray) -> Estimate:
-    """Diagonal of ``A^-1`` with its standard error, from draws X (n, k) with precision A."""
-    squares = conditional_squares(A, X)
-    error = squares.std(axis=1, ddof=1) / np.sqrt(squares.shape[1])
-    return Estimate(1 / A.diagonal() + squares.mean(axis=1), error)
+def inverse_diagonal(A: Shifted, X: np.ndarray | Iterable[np.ndarray]) -> Estimate:
+    """Diagonal of ``A^-1`` with its standard error, from draws X (n, k) with precision A, at once or some at a time."""
+    if isinstance(X, np.ndarray):
+        squares = conditional_squares(A, X)
+        error = squares.std(axis=1, ddof=1) / np.sqrt(squares.shape[1])
+        return Estimate(1 / A.diagonal() + squares.mean(axis=1), error)
+    count, total, total_square = 0, np.zeros(A.shape[0]), np.zeros(A.shape[0])
+    for tile in X:
+        squares = conditional_squares(A, tile)
+        count += squares.shape[1]
+        total += squares.sum(axis=1)
+        total_square += np.einsum("ij,ij->i", squares, squares)
+    mean = total / count
+    spread = np.maximum(total_square / count - mean**2, 0.0)
+    return Estimate(1 / A.diagonal().astype(float) + mean, np.sqrt(spread / (count - 1)))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 import hashlib
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -121,7 +122,7 @@ class NetworkBase(Base):
         kept = Checkpoint(task.checkpoint, self._mark(task, correlate) if task.checkpoint is not None else "")
         members: list[Member] = []
         # Dropout and the like draw from torch's global generator, which is given back as it was.
-        with progress(f"training {self.name}") as advance, torch.random.fork_rng(devices=[]):
+        with progress(f"training {self.name}") as advance, torch.random.fork_rng(devices=[]), _threads(len(data.x)):
             for starts in self._together(data, labels, task):
                 part = kept.part(str(starts[0]))
                 members += self._train(starts, data, labels, task, correlate, part, advance)
@@ -327,6 +328,21 @@ class NetworkBase(Base):
             net = self._blank(len(self.x_centre))
             net.load_state_dict({name: torch.tensor(value) for name, value in state.items()}, strict=True)
             self.members.append(net.eval())
+
+
+# Below this many rows a second thread of torch costs more to wake than it saves.
+ONE_THREAD = 10_000
+
+
+@contextmanager
+def _threads(rows: int) -> Iterator[None]:
+    """One thread of torch for few rows; as many as before afterwards."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1 if rows <= ONE_THREAD else before)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 @torch.no_grad()

@@ -1,0 +1,204 @@
+"""Sums over the neighbours of one row, held in vector registers from the first to the last.
+
+    combined_row:    out_i = s_i p sum_e w_e s_j V_j + q Z_i,   j = indices[e], first <= e < last
+    gathered_total:  sum_e w_e x_j
+
+A plain loop writes its running sums back to memory at each entry, and mispredicts the end of every row. These two say
+to the compiler, in its own language, that the sums are vectors; it cuts them to the registers that the machine has.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import binding, ir
+from numba import extending, types
+from numba.core import cgutils
+
+intrinsic: Any = extending.intrinsic  # what it decorates is called without its first argument
+I32, I64, F64 = ir.IntType(32), ir.IntType(64), ir.DoubleType()
+LANES = 8
+AHEAD = 16  # entries: memory is asked for this long before it is needed
+# With masks a whole short row is one gather; elsewhere the compiler would take it apart again.
+MASKED_GATHERS = bool(binding.get_host_cpu_features().get("avx512f"))
+
+
+def _load(builder: Any, data: Any, at: Any, lanes: int) -> Any:
+    """The vector that begins at ``data[at]``."""
+    element = data.type.pointee
+    place = builder.bitcast(builder.gep(data, [at]), ir.VectorType(element, lanes).as_pointer())
+    return builder.load(place, align=8 if element == F64 else 4)
+
+
+def _store(builder: Any, vector: Any, data: Any, at: Any) -> None:
+    place = builder.bitcast(builder.gep(data, [at]), vector.type.as_pointer())
+    builder.store(vector, place, align=8 if vector.type.element == F64 else 4)
+
+
+def _item(builder: Any, data: Any, at: Any) -> Any:
+    return builder.load(builder.gep(data, [at]))
+
+
+def _everywhere(builder: Any, value: Any, width: int) -> Any:
+    """A vector with ``value`` in each place."""
+    nothing = ir.Constant(ir.VectorType(value.type, width), ir.Undefined)
+    one = builder.insert_element(nothing, value, ir.Constant(I32, 0))
+    return builder.shuffle_vector(one, nothing, ir.Constant(ir.VectorType(I32, width), None))
+
+
+def _function(builder: Any, name: str, result: Any, arguments: list) -> Any:
+    return cgutils.get_or_insert_function(builder.module, ir.FunctionType(result, arguments), name)
+
+
+def _ask_for(builder: Any, data: Any, size: int) -> None:
+    """Have the cache lines of ``size`` bytes from ``data`` brought in."""
+    byte = ir.IntType(8).as_pointer()
+    prefetch = _function(builder, "llvm.prefetch.p0", ir.VoidType(), [byte, I32, I32, I32])
+    start = builder.bitcast(data, byte)
+    read, keep, from_data = (ir.Constant(I32, flag) for flag in (0, 3, 1))
+    for offset in {*range(0, size, 64), size - 1}:  # the last byte may lie on one line more
+        builder.call(prefetch, [builder.gep(start, [ir.Constant(I64, offset)]), read, keep, from_data])
+
+
+@intrinsic(prefer_literal=True)
+def combined_row(
+    typing: Any,
+    i: Any,
+    column: Any,
+    first: Any,
+    last: Any,
+    indices: Any,
+    weights: Any,
+    scale: Any,
+    V: Any,
+    p: Any,
+    Z: Any,
+    q: Any,
+    out: Any,
+    dots: Any,
+    width: Any,
+) -> Any:
+    """One row of ``out = (S V) p + Z q`` in columns ``column`` to ``column + width``, its part of ``out'V`` to dots."""
+    lanes = width.literal_value
+    signature = types.void(*[types.intp] * 4, indices, weights, scale, V, p, Z, q, out, dots, width)
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        row, at, start, end = args[:4]
+        names = ("indices", "weights", "scale", "V", "p", "Z", "q", "out", "dots")
+        kinds = zip(names, signature.args[4:], args[4:], strict=False)
+        arrays = {
+            name: context.make_array(kind)(context, builder, value)
+            for name, kind, value in kinds
+            if isinstance(kind, types.Array)
+        }
+        k = builder.extract_value(arrays["V"].shape, 1)
+        place = builder.add(builder.mul(row, k), at)
+        total = _gathered(builder, arrays, start, end, at, k, lanes)
+        total = builder.fmul(total, _everywhere(builder, _item(builder, arrays["scale"].data, row), lanes))
+        total = builder.fmul(total, _load(builder, arrays["p"].data, at, lanes))
+        if "Z" in arrays:
+            z, by = _load(builder, arrays["Z"].data, place, lanes), _load(builder, arrays["q"].data, at, lanes)
+            total = builder.fadd(total, builder.fmul(z, by, flags=["contract"]), flags=["contract"])
+        _store(builder, total, arrays["out"].data, place)
+        product = builder.fmul(total, _load(builder, arrays["V"].data, place, lanes), flags=["contract"])
+        if product.type.element != F64:
+            product = builder.fpext(product, ir.VectorType(F64, lanes))
+        dot = builder.fadd(_load(builder, arrays["dots"].data, at, lanes), product, flags=["contract"])
+        _store(builder, dot, arrays["dots"].data, at)
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+def _gathered(builder: Any, arrays: dict[str, Any], start: Any, end: Any, at: Any, k: Any, lanes: int) -> Any:
+    """``sum_e w_e s_j V[j, at : at + lanes]``, asking for the memory of later entries on the way."""
+    index, base, scale = arrays["indices"].data, builder.gep(arrays["V"].data, [at]), arrays["scale"].data
+    vector = ir.VectorType(base.type.pointee, lanes)
+    size = 8 if vector.element == F64 else 4
+    tail = builder.sub(builder.extract_value(arrays["indices"].shape, 0), ir.Constant(I64, 1))
+    before = builder.block
+    loop, body, after = (builder.append_basic_block(name) for name in ("entries", "entry", "summed"))
+    builder.branch(loop)
+
+    builder.position_at_end(loop)
+    e, total = builder.phi(I64), builder.phi(vector)
+    e.add_incoming(start, before)
+    total.add_incoming(ir.Constant(vector, None), before)
+    builder.cbranch(builder.icmp_signed("<", e, end), body, after)
+
+    builder.position_at_end(body)
+    j = builder.sext(_item(builder, index, e), I64)
+    gathered = _load(builder, base, builder.mul(j, k), lanes)
+    later = builder.add(e, ir.Constant(I64, AHEAD))
+    later = builder.select(builder.icmp_signed("<", later, tail), later, tail)
+    later = builder.sext(_item(builder, index, later), I64)
+    _ask_for(builder, builder.gep(base, [builder.mul(later, k)]), lanes * size)
+    _ask_for(builder, builder.gep(scale, [later]), size)
+    factor = _item(builder, scale, j)
+    if "weights" in arrays:
+        factor = builder.fmul(factor, _item(builder, arrays["weights"].data, e))
+    part = builder.fmul(gathered, _everywhere(builder, factor, lanes), flags=["contract"])
+    e.add_incoming(builder.add(e, ir.Constant(I64, 1)), builder.block)
+    total.add_incoming(builder.fadd(total, part, flags=["contract"]), builder.block)
+    builder.branch(loop)
+
+    builder.position_at_end(after)
+    return total
+
+
+def _masked(builder: Any, what: str, vector: Any, pointer: Any, mask: Any) -> Any:
+    """``load`` or ``gather`` where the mask is set, 0 elsewhere; a gather takes a vector of pointers."""
+    element = vector.element
+    kind = f"v{vector.count}" + ("i32" if element == I32 else "f64" if element == F64 else "f32")
+    suffix = f"{kind}.p0" if what == "load" else f"{kind}.v{vector.count}p0"
+    arguments = [pointer.type, I32, mask.type, vector]
+    function = _function(builder, f"llvm.masked.{what}.{suffix}", vector, arguments)
+    bytes_aligned = 8 if element == F64 else 4
+    return builder.call(function, [pointer, ir.Constant(I32, bytes_aligned), mask, ir.Constant(vector, None)])
+
+
+def _places(builder: Any, data: Any, positions: Any) -> Any:
+    """Pointers to ``data`` at a vector of positions, which llvmlite's own gep refuses."""
+    pointers = builder.gep(data, [ir.Constant(I64, 0)])
+    pointers.indices, pointers.operands = [positions], [data, positions]
+    pointers.type = ir.VectorType(data.type, positions.type.count)
+    return pointers
+
+
+@intrinsic
+def gathered_total(typing: Any, x: Any, indices: Any, weights: Any, first: Any, last: Any) -> Any:
+    """The sum of one column; eight entries at a time, those past the end masked."""
+    signature = x.dtype(x, indices, weights, types.intp, types.intp)
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        data, index = (context.make_array(a)(context, builder, v).data for a, v in ((x, args[0]), (indices, args[1])))
+        start, end = args[3], args[4]
+        element = data.type.pointee
+        vector, positions = ir.VectorType(element, LANES), ir.VectorType(I32, LANES)
+        before = builder.block
+        loop, after = builder.append_basic_block("entries"), builder.append_basic_block("summed")
+        builder.branch(loop)
+
+        builder.position_at_end(loop)
+        e, total = builder.phi(I64), builder.phi(vector)
+        e.add_incoming(start, before)
+        total.add_incoming(ir.Constant(vector, None), before)
+        left = _everywhere(builder, builder.trunc(builder.sub(end, e), I32), LANES)
+        mask = builder.icmp_signed("<", ir.Constant(positions, list(range(LANES))), left)
+        j = builder.sext(_masked(builder, "load", positions, builder.gep(index, [e]), mask), ir.VectorType(I64, LANES))
+        part = _masked(builder, "gather", vector, _places(builder, data, j), mask)
+        if not isinstance(weights, types.NoneType):
+            w = builder.gep(context.make_array(weights)(context, builder, args[2]).data, [e])
+            part = builder.fmul(part, _masked(builder, "load", vector, w, mask), flags=["contract"])
+        summed = builder.fadd(total, part, flags=["contract"])
+        following = builder.add(e, ir.Constant(I64, LANES))
+        e.add_incoming(following, loop)
+        total.add_incoming(summed, loop)
+        builder.cbranch(builder.icmp_signed("<", following, end), loop, after)
+
+        builder.position_at_end(after)
+        name = "f64" if element == F64 else "f32"
+        add = _function(builder, f"llvm.vector.reduce.fadd.v{LANES}{name}", element, [element, vector])
+        return builder.call(add, [ir.Constant(element, -0.0), summed], fastmath=["reassoc"])
+
+    return signature, generate
