@@ -8,7 +8,7 @@ TORCH := torch==2.13.0
 INSTALL := -m pip install --quiet --disable-pip-version-check
 LOCKED := $(INSTALL) --no-deps --require-hashes -r requirements.lock
 
-.PHONY: demo test bench peers soak coverage lint docs lock clean
+.PHONY: demo test bench peers soak coverage audit lint docs lock clean
 
 demo: $(READY)
 	$(BIN)/residua demo
@@ -45,6 +45,11 @@ peers: .venv-peers/.ready
 	.venv-peers/bin/python $(INSTALL) --no-deps --no-build-isolation -e .
 	touch $@
 
+# Known vulnerabilities of what is pinned; asks PyPI.
+audit:
+	test -x .venv-audit/bin/pip-audit || ($(PYTHON) -m venv .venv-audit && .venv-audit/bin/python $(INSTALL) pip-audit)
+	.venv-audit/bin/pip-audit -r requirements.lock --require-hashes --disable-pip --strict
+
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -71,4 +76,4 @@ lock:
 	rm -rf .venv-lock
 
 clean:
-	rm -rf .venv .venv-lock .venv-peers site build dist
+	rm -rf .venv .venv-audit .venv-lock .venv-peers site build dist

@@ -44,11 +44,21 @@ class Prediction:
     def mean(self) -> np.ndarray:
         if self.alone.any():
             warn_unreached(self.graph, self.alone, "they get the base prediction")
-        return np.where(self.known, self.y, self.base + self.conditional.extend(self.residual))
+        return self._finite(np.where(self.known, self.y, self.base + self.conditional.extend(self.residual)), "means")
 
     @cached_property
     def std(self) -> np.ndarray:
-        return np.sqrt(np.where(self.alone, self.marginal_variance, self.conditional.variance().value))
+        variance = np.where(self.alone, self.marginal_variance, self.conditional.variance().value)
+        return self._finite(np.sqrt(variance), "standard deviations")
+
+    def _finite(self, values: np.ndarray, what: str) -> np.ndarray:
+        if not np.isfinite(values).all():
+            largest = np.nanmax(np.abs(np.concatenate([self.y, self.residual, self.base])), initial=0.0)
+            raise ValueError(
+                f"{what} at {(~np.isfinite(values)).sum()} of {len(values)} nodes are not finite: labels, residuals "
+                f"and base predictions reach {largest:.1e}; bring y to a smaller scale."
+            )
+        return values
 
     @cached_property
     def left_out(self) -> LeaveOneOut:
