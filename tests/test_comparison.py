@@ -35,7 +35,7 @@ def test_each_base_is_tried_in_three_ways_beside_label_propagation(data):
 def test_scores_are_those_of_the_model_on_the_labels_held_out(data):
     X, y, graph = data
     found = compare(X, y, graph, bases=["linear"], splits=1, random_state=4)
-    hidden = comparison._held_out(graph, ~np.isnan(y), "random", 0.25, np.random.default_rng([4, 0]))
+    hidden = comparison.held_out(graph, ~np.isnan(y), "random", 0.25, np.random.default_rng([4, 0]))
     assert hidden.sum() == found.n_held_out == round(0.25 * found.n_labelled)
     model = residua.GraphRegressor("linear", random_state=4).fit(X, np.where(hidden, np.nan, y), graph=graph)
     learned = next(row for row in found.rows if row.name == "linear, learned")
@@ -54,7 +54,7 @@ def test_the_same_seed_gives_the_same_table_and_another_gives_another(data):
 def test_a_blocked_split_holds_out_a_connected_ball(data, seed):
     _, _, graph = data
     every = np.ones(graph.n_nodes, bool)
-    hidden = comparison._held_out(graph, every, "blocked", 0.3, np.random.default_rng(seed))
+    hidden = comparison.held_out(graph, every, "blocked", 0.3, np.random.default_rng(seed))
     assert hidden.sum() == round(0.3 * SIDE**2)
     parts, _ = sp.csgraph.connected_components(graph.adjacency()[hidden][:, hidden])
     assert parts == 1
@@ -62,7 +62,7 @@ def test_a_blocked_split_holds_out_a_connected_ball(data, seed):
 
 def test_a_blocked_split_goes_on_to_other_components():
     graph = residua.Graph.from_edges([0, 2, 4], [1, 3, 5], nodes=range(9))
-    hidden = comparison._held_out(graph, np.ones(9, bool), "blocked", 0.6, np.random.default_rng(0))
+    hidden = comparison.held_out(graph, np.ones(9, bool), "blocked", 0.6, np.random.default_rng(0))
     assert hidden.sum() == 5
 
 
@@ -70,7 +70,7 @@ def test_known_labels_alone_are_held_out_and_some_stay(data):
     _, y, graph = data
     for split in comparison.SPLITS:
         for share in (0.01, 0.5, 0.99):
-            hidden = comparison._held_out(graph, ~np.isnan(y), split, share, np.random.default_rng(0))
+            hidden = comparison.held_out(graph, ~np.isnan(y), split, share, np.random.default_rng(0))
             assert not np.isnan(y[hidden]).any()
             assert hidden.sum() >= 2
             assert (~np.isnan(y) & ~hidden).sum() >= 3

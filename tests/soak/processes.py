@@ -59,6 +59,9 @@ def _do(setting: Setting, work: Callable[..., Any], arguments: tuple) -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (setting.file_size, resource.RLIM_INFINITY))
     if setting.nobody and os.geteuid() == 0:
+        import residua.cli_fit
+        import residua.regressors.network_base  # noqa: F401  Python itself may be out of reach from now on
+
         os.setgroups([])
         os.setresgid(NOBODY, NOBODY, NOBODY)
         os.setresuid(NOBODY, NOBODY, NOBODY)

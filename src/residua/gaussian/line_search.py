@@ -52,6 +52,9 @@ def interpolate(nodes: np.ndarray, values: np.ndarray) -> Callable[[float], floa
         if (hit := np.flatnonzero(away == 0)).size:
             return float(values[hit[0]])
         share = weights / away
-        return float(share @ values / share.sum())
+        total = share.sum()
+        if total == 0:  # the shares of nodes on both sides cancel to rounding
+            return float(values[np.argmin(np.abs(away))])
+        return float(share @ values / total)
 
     return at
