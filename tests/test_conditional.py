@@ -284,3 +284,10 @@ def test_limit_of_a_lone_label_has_no_finite_variance(rng):
     c = CASES["path"].with_labels([3])
     left_out = Conditional(c.graph, c.labelled, 1.0).leave_one_out(known(c, rng))
     assert_array_equal(left_out.variance, [np.inf])
+
+
+def test_beta_scales_draws_by_its_root(rng):
+    c = CASES["weighted"]
+    one, nine = (Conditional(c.graph, c.labelled, 0.6, beta).sample(3, np.random.default_rng(0)) for beta in (1.0, 9.0))
+    assert_allclose(nine, one / 3)
+    assert np.abs(one[:, ~c.labelled]).min() > 0

@@ -13,15 +13,21 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 CONTEXT = multiprocessing.get_context("forkserver")
+# All that the commands import, if only when they need it: Python itself may be out of reach for nobody.
 CONTEXT.set_forkserver_preload(
     [
+        "encodings.idna",
         "pooch",
         "requests",
         "residua.cli",
         "residua.comparison",
         "residua.datasets",
         "residua.experiments.tables",
+        "residua.cli_fit",
+        "residua.cli_reproduce",
+        "residua.datasets.files",
         "residua.persistence.networks",
+        "residua.regressors.network_base",
         "residua.report.html",
         "residua.tables",
         "rich.progress",
@@ -59,9 +65,6 @@ def _do(setting: Setting, work: Callable[..., Any], arguments: tuple) -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (setting.file_size, resource.RLIM_INFINITY))
     if setting.nobody and os.geteuid() == 0:
-        import residua.cli_fit
-        import residua.regressors.network_base  # noqa: F401  Python itself may be out of reach from now on
-
         os.setgroups([])
         os.setresgid(NOBODY, NOBODY, NOBODY)
         os.setresuid(NOBODY, NOBODY, NOBODY)
