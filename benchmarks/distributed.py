@@ -8,7 +8,6 @@ Writes docs/results/distributed.json and .md, with a plan for 10^9 edges compute
 import os
 import tempfile
 import time
-from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -214,7 +213,7 @@ def text(record: dict) -> str:
 
 def run() -> None:
     about = records.provenance("python -m benchmarks.distributed")
-    about["versions"] |= {name: version(name) for name in ("dask", "distributed")}
+    about["versions"] |= records.versions(("dask", "distributed"))
     runs = []
     for workers in WORKERS:
         runs.append(measure(workers))

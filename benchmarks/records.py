@@ -2,6 +2,8 @@
 
 import json
 import platform
+from collections.abc import Iterable
+from contextlib import suppress
 from datetime import date
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -12,19 +14,22 @@ FOLDER = Path("docs") / "results"
 PACKAGES = ("residua", "numpy", "scipy", "numba", "scikit-learn", "pyarrow", "torch", "sparse_dot_mkl", "mkl")
 
 
-def provenance(command: str) -> dict:
-    """The command and what it ran on; packages that are not installed are left out."""
-    found = {"Python": platform.python_version()}
-    for name in PACKAGES:
-        try:
+def versions(packages: Iterable[str]) -> dict[str, str]:
+    """Of packages that are installed; the others are left out."""
+    found = {}
+    for name in packages:
+        with suppress(PackageNotFoundError):
             found[name] = version(name)
-        except PackageNotFoundError:
-            continue
+    return found
+
+
+def provenance(command: str) -> dict:
+    """The command and what it ran on."""
     return {
         "command": command,
         "date": date.today().isoformat(),
         "threads": numba.get_num_threads(),
-        "versions": found,
+        "versions": {"Python": platform.python_version(), **versions(PACKAGES)},
     }
 
 

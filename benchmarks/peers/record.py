@@ -11,7 +11,6 @@ import os
 import platform
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from rich.table import Table as Grid
 
 from benchmarks.peers.clock import KIND
 from benchmarks.peers.size import QUICK
+from benchmarks.records import versions
 
 Cell = str | int | float | None
 
@@ -75,17 +75,6 @@ def absent(peers: tuple[str, ...]) -> list[str]:
     return [PEERS[peer] for peer in peers if not installed(peer)]
 
 
-def versions(peers: tuple[str, ...]) -> dict[str, str]:
-    """Of the peers that are here and of what all build on."""
-    found = {}
-    for name in (*UNDER, *(PEERS[peer] for peer in peers)):
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
-
-
 def origin(part: Part, threads: int, seconds: float) -> dict:
     """Where the numbers of a part come from."""
     options = [f"--only {part.name}", f"--threads {threads}", f"--clock {KIND}", *["--quick"] * QUICK]
@@ -98,7 +87,7 @@ def origin(part: Part, threads: int, seconds: float) -> dict:
         "load": round(os.getloadavg()[0], 1),
         "seconds": round(seconds),
         "python": platform.python_version(),
-        "versions": versions(part.peers),
+        "versions": versions((*UNDER, *(PEERS[peer] for peer in part.peers))),
         "not installed": absent(part.peers),
     }
 
