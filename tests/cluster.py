@@ -10,6 +10,8 @@ import dask
 from distributed import Client, LocalCluster
 from distributed.utils import get_mp_context
 
+from tests.soak.processes import PRELOAD
+
 # Workers are forked from a process that has imported what they need, once for all of them.
 SETTINGS = {
     "distributed.worker.multiprocessing-method": "forkserver",
@@ -17,14 +19,14 @@ SETTINGS = {
     "distributed.comm.timeouts.connect": "4s",  # how long a worker knocks at one that is dead
     "logging.distributed": "critical",
 }
-PRELOAD = ["distributed.nanny", "residua.distributed.pipeline", "residua.distributed.features"]
+WORKERS = ["distributed.nanny", "residua.distributed.pipeline", "residua.distributed.features"]
 
 
 @contextmanager
 def local_cluster(workers=4):
     """A client of a cluster of ``workers`` processes."""
     with dask.config.set(SETTINGS):
-        get_mp_context().set_forkserver_preload(PRELOAD)
+        get_mp_context().set_forkserver_preload([*PRELOAD, *WORKERS])
     with (
         dask.config.set(SETTINGS),
         LocalCluster(

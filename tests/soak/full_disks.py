@@ -162,8 +162,8 @@ def commands_without_rights() -> list[str]:
         good = contents(folder)
         os.chmod(folder, 0o555)
         try:
-            told = [_refused(words, Setting(folder, nobody=True)) for words in writing_commands(folder)]
-            told.append(_refused_fetch(folder, url, Setting(folder, _cache(folder), nobody=True)))
+            told = [_refused(words, Setting(folder, plain=True)) for words in writing_commands(folder)]
+            told.append(_refused_fetch(folder, url, Setting(folder, _cache(folder), plain=True)))
         finally:
             os.chmod(folder, 0o755)
         assert contents(folder) == good

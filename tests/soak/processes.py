@@ -1,5 +1,6 @@
 """Processes to do harm to, forked from one that has everything imported, so that each is at work at once."""
 
+import ctypes
 import inspect
 import multiprocessing
 import os
@@ -13,27 +14,26 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 CONTEXT = multiprocessing.get_context("forkserver")
-# All that the commands import, if only when they need it: Python itself may be out of reach for nobody.
-CONTEXT.set_forkserver_preload(
-    [
-        "encodings.idna",
-        "pooch",
-        "requests",
-        "residua.cli",
-        "residua.comparison",
-        "residua.datasets",
-        "residua.experiments.tables",
-        "residua.cli_fit",
-        "residua.cli_reproduce",
-        "residua.datasets.files",
-        "residua.persistence.networks",
-        "residua.regressors.network_base",
-        "residua.report.html",
-        "residua.tables",
-        "rich.progress",
-    ]
-)
-NOBODY = 65534
+# All that the commands import, if only when they need it. One server forks for all, so who adds to it keeps this.
+PRELOAD = [
+    "encodings.idna",
+    "pooch",
+    "requests",
+    "residua.cli",
+    "residua.cli_fit",
+    "residua.cli_reproduce",
+    "residua.comparison",
+    "residua.datasets",
+    "residua.datasets.files",
+    "residua.experiments.tables",
+    "residua.persistence.networks",
+    "residua.regressors.network_base",
+    "residua.report.html",
+    "residua.tables",
+    "rich.progress",
+]
+CONTEXT.set_forkserver_preload(PRELOAD)
+CAPABILITIES = 0x20080522  # the version of Linux's header for capset
 LOG, CLOCK = "log.txt", "clock.txt"  # what a process printed, and how long it computed
 
 
@@ -44,7 +44,7 @@ class Setting:
     folder: Path
     variables: dict[str, str] | None = None
     file_size: int | None = None  # no file may grow beyond
-    nobody: bool = False  # has no rights but those of everybody
+    plain: bool = False  # has the rights of any user, even where it belongs to root
 
 
 def begin(work: Callable[..., Any], *arguments: Any, setting: Setting) -> Any:
@@ -64,14 +64,19 @@ def _do(setting: Setting, work: Callable[..., Any], arguments: tuple) -> None:
     if setting.file_size is not None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (setting.file_size, resource.RLIM_INFINITY))
-    if setting.nobody and os.geteuid() == 0:
-        os.setgroups([])
-        os.setresgid(NOBODY, NOBODY, NOBODY)
-        os.setresuid(NOBODY, NOBODY, NOBODY)
+    if setting.plain:
+        _drop_capabilities()
     try:
         work(*arguments)
     finally:
         (setting.folder / CLOCK).write_text(str(time.process_time()))
+
+
+def _drop_capabilities() -> None:
+    """Give up what root may do beyond its own files' rights; Python's own files stay within reach, whoever has them."""
+    header, none = (ctypes.c_uint32 * 2)(CAPABILITIES, 0), (ctypes.c_uint32 * 6)()
+    if ctypes.CDLL(None, use_errno=True).capset(header, none):
+        raise OSError(ctypes.get_errno(), "capset")
 
 
 def command(*words: str) -> None:
