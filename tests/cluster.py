@@ -9,7 +9,6 @@ from contextlib import contextmanager, suppress
 import dask
 from distributed import Client, LocalCluster
 from distributed.utils import get_mp_context
-
 from tests.soak.processes import PRELOAD
 
 # Workers are forked from a process that has imported what they need, once for all of them.
