@@ -19,7 +19,7 @@ from torch import nn
 from torch_geometric.nn import SAGEConv
 
 import residua
-from benchmarks.common import best_seconds, correlated_residuals, watts_strogatz
+from benchmarks.common import best_of_each, best_seconds, correlated_residuals, watts_strogatz
 from residua import Graph, GraphRegressor, Lanczos, Network
 from residua.experiments.splits import random_split
 from residua.gaussian.objective import Objective
@@ -130,17 +130,16 @@ def run_fits(console: Console, steps: int = 500, share: int = 15) -> None:
     data = county_map()
     y = random_split(data.graph.n_nodes, 0).known(data.y)
 
-    def fit(base, correlation="learned", **parameters) -> float:
-        model = GraphRegressor(base, correlation, **parameters)
-        return best_seconds(lambda: model.fit(data.X, y, graph=data.graph), repeats=2)
+    def fit(base, correlation="learned"):
+        return lambda: GraphRegressor(base, correlation).fit(data.X, y, graph=data.graph)
 
     def fixed(kind) -> Network:
         return Network(kind, epochs=steps, patience=10**9)
 
-    fit(Network("sage", epochs=2))
+    fit(Network("sage", epochs=2))()
     own = fixed(Plain(data.X.shape[1]))
-    pyg, pyg_joint, plain = fit(own, None), fit(own), fit(fixed("sage"), None)
-    joint, default = fit(fixed("sage")), fit("sage")
+    plain, joint = best_of_each(fit(fixed("sage"), None), fit(fixed("sage")))
+    pyg, pyg_joint, default = best_of_each(fit(own, None), fit(own), fit("sage"), rounds=3)
     begin = time.perf_counter()
     paper = Network("sage", steps=1500 // share)
     GraphRegressor(paper, training="paper", logdet=Rerun()).fit(data.X, y, graph=data.graph)

@@ -10,8 +10,9 @@ from scipy.sparse.linalg import splu
 
 import dense
 from graphs import CASES, case, grid, small_world
-from residua.numerics import Shifted, weighted_sum
-from residua.numerics.cholesky import HAS_CHOLMOD, Factor, factor_seconds, identity_minus
+from residua.numerics import Shifted, cholesky, weighted_sum
+from residua.numerics.cholesky import HAS_CHOLMOD, Factor, Family, factor_seconds, identity_minus
+from residua.numerics.ldl import LDL
 
 BACKENDS = [False, True] if HAS_CHOLMOD else [False]
 each_backend = pytest.mark.parametrize("cholmod", BACKENDS, ids=lambda c: "cholmod" if c else "superlu")
@@ -129,3 +130,29 @@ def test_estimated_time_does_not_grow_with_pendant_trees_or_self_loops():
     loops = [(i, i) for i in range(5000)]
     plain, looped = (factor_seconds(case(5000, edges, [0]).terms[0]) for edges in (wide, wide + loops))
     assert plain == looped == pytest.approx(8e-6 * 5000, rel=1)
+
+
+FAMILIES = {"two types": CASES["two types"], "grid": grid(12, 9), "small world": small_world(n=150, degree=4)}
+
+
+@pytest.mark.parametrize("work", [0.0, np.inf], ids=["superlu", "compiled"])
+@pytest.mark.parametrize("name", FAMILIES)
+def test_one_pattern_serves_every_alpha(name, work, monkeypatch):
+    monkeypatch.setattr(cholesky, "COMPILED_WORK", work)
+    c = FAMILIES[name]
+    family = Family(c.terms, cholmod=False)
+    for alpha in (0.9, -0.7, 0.0, 0.999):
+        alphas = np.full(len(c.terms), alpha / len(c.terms))
+        factor = family.factor(alphas)
+        assert isinstance(factor, LDL if work else Factor)
+        A = dense.precision(c.S, alphas)
+        assert_allclose(factor.logdet, np.linalg.slogdet(A)[1], rtol=1e-11, atol=1e-12)
+        assert_allclose(family.traces(factor), [(np.linalg.inv(A) * S).sum() for S in c.S], rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize("alpha", [1.5, -3.0, np.nan])
+def test_a_pattern_refuses_what_is_not_positive_definite(alpha):
+    family = Family(CASES["path"].terms, cholmod=False)
+    family.factor(np.array([0.5]))
+    with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
+        family.factor(np.array([alpha]))

@@ -22,6 +22,8 @@ from residua.numerics.cg import SMALL
 from residua.numerics.logdet import EIGEN_NODES
 from residua.numerics.stochastic import StochasticRatio
 
+THOROUGH = {1} | {2 * 4**k for k in range(16)}  # times at which alpha is searched for, not followed
+
 
 def _training_likelihood(
     graph: Graph, labelled: np.ndarray, logdet: str | Strategy, random_state: int, tol: float
@@ -92,18 +94,20 @@ class Objective:
     def correction(self) -> np.ndarray:
         """(n,) the residuals of the last loss, carried on to the nodes that did not enter; 0 where none reaches."""
         assert self._last is not None
+        if len(self._last) == len(self.reached):
+            return self._last
         full = np.zeros(len(self.reached))
         full[self.reached] = self._last
         return full
 
     def refit(self, r: np.ndarray) -> None:
-        """Bring alpha to its best for residuals r: thoroughly the 1st, 2nd, 4th, 8th ... time.
+        """Bring alpha to its best for residuals r: thoroughly the 1st, 2nd, 8th, 32nd ... time.
 
         It moves less and less; in between, a Newton step follows it. Several edge types wait for the next time, since
         each of their slopes takes a factorisation.
         """
         self._refits += 1
-        if self._a is None or self._refits & (self._refits - 1) == 0:
+        if self._a is None or self._refits in THOROUGH:
             profile = Profile(self.likelihood, r)
             a = profile.optimise(self._a, rough=True)
             self._curvature = float(profile.hessian(a)[0, 0]) if len(a) == 1 else 0.0

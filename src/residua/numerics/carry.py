@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from residua.numerics.compiled import compiled
-from residua.numerics.kernels import FAST, cg_column
+from residua.numerics.kernels import FAST, cg_column_from, row_total
 from residua.numerics.operator import Shifted
 
 
@@ -34,26 +34,26 @@ def carry(
 def _product_rows(rows, indptr, indices, weights, scale, alpha, x, xs, out):
     """``out = (G x)`` at some rows, given xs = scale x."""
     for k in range(len(rows)):
-        i = rows[k]
-        total = 0.0
-        for e in range(indptr[i], indptr[i + 1]):
-            j = np.uint64(indices[e])
-            total += xs[j] if weights is None else weights[e] * xs[j]
+        i = np.uint64(rows[k])
+        total = row_total(xs, indices, weights, indptr[i], indptr[i + 1])
         out[k] = x[i] - alpha * scale[i] * total
 
 
 @compiled(fastmath=FAST)
 def _carry(all_rows, inside, alpha, L, U, r, x, slope, goal, max_iter):
-    """The pull of L on U, conjugate gradients on U, then one more product."""
-    start = x[U]
-    x[U] = 0.0
-    x[L] = r
-    xs = x * all_rows[3]
-    pull, rest = np.empty(len(U)), np.empty(len(U))
-    _product_rows(U, *all_rows, alpha, x, xs, pull)
-    _, left = cg_column(*inside, alpha, -pull, start, goal, max_iter)
-    x[U] = start
-    xs[:] = x * all_rows[3]
-    _product_rows(L, *all_rows, alpha, x, xs, slope)
+    """What is left at U, conjugate gradients on U, then the pull on L."""
+    scale = all_rows[3]
+    xs, start, rest = np.empty_like(x), np.empty(len(U)), np.empty(len(U))
+    for k in range(len(L)):
+        x[np.uint64(L[k])] = r[k]
+    for i in range(len(x)):
+        xs[i] = scale[i] * x[i]
     _product_rows(U, *all_rows, alpha, x, xs, rest)
-    return np.dot(r, slope) + np.dot(start, rest), left  # x'G x, right to second order in what is left at U
+    for k in range(len(U)):
+        start[k], rest[k] = x[np.uint64(U[k])], -rest[k]
+    _, left = cg_column_from(*inside, alpha, rest, start, goal, max_iter)
+    for k in range(len(U)):
+        i = np.uint64(U[k])
+        x[i], xs[i] = start[k], scale[i] * start[k]
+    _product_rows(L, *all_rows, alpha, x, xs, slope)
+    return np.dot(r, slope) - np.dot(start, rest), left  # x'G x, right to second order in what is left at U

@@ -1,9 +1,10 @@
 """Sparse factorisation of a positive definite matrix, and what follows from it exactly.
 
-    P A P' = L D L',   logdet A = sum log D,   Z = A^-1 on the pattern of L (Takahashi's recursion)
+    P A P' = L D L',   logdet A = sum log D,   Z = A^-1 on the pattern of L
 
-CHOLMOD factors where scikit-sparse is installed, SuperLU (scipy) elsewhere. Z needs no more memory than L and gives
-the diagonal of the inverse and the trace of ``A^-1 S`` for any S with A's pattern.
+CHOLMOD factors where scikit-sparse is installed, SuperLU (scipy) elsewhere; where one pattern is factored many times,
+compiled code of our own (``ldl.py``) while L is small. Z gives the diagonal of the inverse and the trace of
+``A^-1 S`` for any S with A's pattern.
 """
 
 from __future__ import annotations
@@ -17,8 +18,11 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
 from residua.numerics.compiled import compiled
+from residua.numerics.ldl import LDL, Pattern
 from residua.numerics.operator import Shifted, Sparse
 
+# Entries of L per column, squared and summed: up to here the compiled factor is faster than SuperLU's blocks.
+COMPILED_WORK = 2e8
 HAS_CHOLMOD = find_spec("sksparse") is not None
 
 
@@ -73,29 +77,20 @@ class Factor:
     @cached_property
     def inverse(self) -> sp.csr_array:
         """Entries of ``A^-1`` on the pattern of L + L', which holds A's own."""
-        permuted = sp.csc_array(self.A[self.order][:, self.order])
-        colptr, rows = _symbolic(permuted.indptr, permuted.indices)
         L = sp.csc_array(self._lower())
         L.sort_indices()
-        values = _spread(colptr, rows, L.indptr, L.indices, L.data)
-        diagonal, lower = _takahashi(colptr, rows, values, self.D)
-        n = len(diagonal)
-        columns = np.repeat(np.arange(n), np.diff(colptr))
-        at = self.order
-        entries = np.concatenate([diagonal, lower, lower])
-        i = np.concatenate([at, at[rows], at[columns]])
-        j = np.concatenate([at, at[columns], at[rows]])
-        return sp.csr_array((entries, (i, j)), shape=(n, n))
+        pattern = Pattern(sp.csc_array(self.A[self.order][:, self.order]))
+        return LDL(pattern, self.D, pattern.spread(L)).inverse_in(self.order)
 
 
 class Family:
-    """Factors of ``I - sum_t alpha_t S_t`` for many alphas: the order of the rows is found once, with the first."""
+    """Factors of ``I - sum_t alpha_t S_t`` for many alphas: order and pattern are found once, with the first."""
 
     def __init__(self, terms: Sequence[Sparse], cholmod: bool | None = None):
         self.cholmod, n = cholmod, terms[0].shape[0]
         self.entries = [S.to_scipy().tocoo() for S in terms] + [sp.eye_array(n, format="coo")]
         self._arrange(np.arange(n))
-        self.ordered = False
+        self.pattern: Pattern | None = None
 
     def _arrange(self, place: np.ndarray) -> None:
         """The terms and the identity with row i at ``place[i]``, each with a place for every entry of any."""
@@ -107,99 +102,23 @@ class Family:
             values[first:last] = m.data
             self.parts.append(sp.coo_array((values, (rows, columns)), shape=m.shape).tocsc())
 
-    def factor(self, alpha: np.ndarray) -> Factor:
+    def factor(self, alpha: np.ndarray) -> Factor | LDL:
+        if self.pattern is None:
+            self._arrange(np.argsort(Factor(self._matrix(alpha), self.cholmod).order))
+            self.pattern = Pattern(self._matrix(alpha))
+        A = self._matrix(alpha)
+        if self.pattern.work <= COMPILED_WORK and not self.cholmod:
+            return self.pattern.factor(A)
+        return Factor(A, self.cholmod, ordered=True)
+
+    def _matrix(self, alpha: np.ndarray) -> sp.csc_array:
         *terms, identity = self.parts
         values = identity.data - sum(a * term.data for a, term in zip(alpha, terms, strict=True))
-        A = sp.csc_array((values, identity.indices, identity.indptr), identity.shape)
-        if self.ordered:
-            return Factor(A, self.cholmod, ordered=True)
-        place = np.empty(A.shape[0], np.int32)
-        place[Factor(A, self.cholmod).order] = np.arange(A.shape[0])
-        self._arrange(place)
-        self.ordered = True
-        return self.factor(alpha)
+        return sp.csc_array((values, identity.indices, identity.indptr), identity.shape)
 
-    def traces(self, factor: Factor) -> np.ndarray:
+    def traces(self, factor: Factor | LDL) -> np.ndarray:
         """``tr((I - sum_t alpha_t S_t)^-1 S_t)`` for each t."""
         return np.array([factor.inverse.multiply(term).sum() for term in self.parts[:-1]])
-
-
-@compiled
-def _symbolic(indptr, indices):
-    """Pattern of L strictly below the diagonal, by columns, rows increasing (no numerical cancellation assumed)."""
-    n = len(indptr) - 1
-    parent = np.full(n, -1, np.int64)
-    mark = np.full(n, -1, np.int64)
-    colptr = np.zeros(n + 1, np.int64)
-    for i in range(n):
-        mark[i] = i
-        for e in range(indptr[i], indptr[i + 1]):
-            j = indices[e]
-            while j < i and mark[j] != i:  # climb the elimination tree from every entry of row i
-                if parent[j] == -1:
-                    parent[j] = i
-                mark[j] = i
-                colptr[j + 1] += 1
-                j = parent[j]
-    colptr = np.cumsum(colptr)
-    rows = np.empty(colptr[-1], np.int64)
-    free = colptr[:-1].copy()
-    mark[:] = -1
-    for i in range(n):
-        mark[i] = i
-        for e in range(indptr[i], indptr[i + 1]):
-            j = indices[e]
-            while j < i and mark[j] != i:
-                mark[j] = i
-                rows[free[j]] = i
-                free[j] += 1
-                j = parent[j]
-    return colptr, rows
-
-
-@compiled
-def _spread(colptr, rows, indptr, indices, data):
-    """Values of L on its full pattern: entries that cancelled to zero were not stored."""
-    values = np.zeros(len(rows))
-    for j in range(len(colptr) - 1):
-        at = colptr[j]
-        for e in range(indptr[j], indptr[j + 1]):
-            if indices[e] > j:
-                while rows[at] < indices[e]:
-                    at += 1
-                values[at] = data[e]
-    return values
-
-
-@compiled
-def _takahashi(colptr, rows, values, D):
-    """Z = (L D L')^-1 on the pattern of L: column j from the columns to its right."""
-    n = len(D)
-    diagonal = np.zeros(n)
-    lower = np.zeros(len(rows))
-    factor = np.zeros(n)  # column j of L, spread out
-    total = np.zeros(n)
-    inside = np.full(n, -1, np.int64)
-    for j in range(n - 1, -1, -1):
-        first, last = colptr[j], colptr[j + 1]
-        for e in range(first, last):
-            factor[rows[e]] = values[e]
-            inside[rows[e]] = j
-            total[rows[e]] = 0.0
-        for e in range(first, last):
-            k = rows[e]
-            total[k] += diagonal[k] * factor[k]
-            for f in range(colptr[k], colptr[k + 1]):
-                i = rows[f]
-                if inside[i] == j:
-                    total[i] += lower[f] * factor[k]
-                    total[k] += lower[f] * factor[i]
-        own = 1.0 / D[j]
-        for e in range(first, last):
-            lower[e] = -total[rows[e]]
-            own += total[rows[e]] * values[e]
-        diagonal[j] = own
-    return diagonal, lower
 
 
 def pair_sums(rows: sp.csr_array, Z: sp.csr_array) -> np.ndarray:

@@ -36,14 +36,14 @@ def _looped_total(x, indices, weights, first, last):
     return total
 
 
-_row_total = gathered_total if MASKED_GATHERS else _looped_total
+row_total = gathered_total if MASKED_GATHERS else _looped_total
 
 
 @compiled(fastmath=FAST)
 def _combine_column_rows(first, last, indptr, indices, weights, scale, v, vs, p, z, q, out):
     dot = 0.0
     for i in range(first, last):
-        total = _row_total(vs, indices, weights, indptr[i], indptr[i + 1]) * (p * scale[i])
+        total = row_total(vs, indices, weights, indptr[i], indptr[i + 1]) * (p * scale[i])
         if z is not None:
             total += q * z[i]
         out[i] = total
@@ -182,24 +182,29 @@ def advance(X, P, R, a, b):
 @compiled(fastmath=FAST)
 def cg_column(indptr, indices, weights, scale, alpha, b, x, goal, max_iter):
     """Solve ``(I - alpha S) x = b`` for one column on a small graph, all in one call; x is start and result."""
-    n = len(b)
     r = np.empty_like(b)
-    p = np.empty_like(b)
-    ap = np.empty_like(b)
-    ps = x * scale
-    rr = 0.0
-    for i in range(n):
-        total = _row_total(ps, indices, weights, indptr[i], indptr[i + 1])
+    xs = x * scale
+    for i in range(len(b)):
+        total = row_total(xs, indices, weights, indptr[i], indptr[i + 1])
         r[i] = b[i] - x[i] + alpha * scale[i] * total
-        p[i] = r[i]
-        rr += r[i] * r[i]
+    return cg_column_from(indptr, indices, weights, scale, alpha, r, x, goal, max_iter)
+
+
+@compiled(fastmath=FAST)
+def cg_column_from(indptr, indices, weights, scale, alpha, r, x, goal, max_iter):
+    """Go on from x, whose residual r is known; both are brought to their end. Returns the steps and ``r'r``."""
+    n = len(r)
+    p = r.copy()
+    ap = np.empty_like(r)
+    ps = np.empty_like(r)
+    rr = np.dot(r, r)
     step = 0
     while rr > goal and step < max_iter:
         for i in range(n):
             ps[i] = p[i] * scale[i]
         pap = 0.0
         for i in range(n):
-            total = _row_total(ps, indices, weights, indptr[i], indptr[i + 1])
+            total = row_total(ps, indices, weights, indptr[i], indptr[i + 1])
             ap[i] = p[i] - alpha * scale[i] * total
             pap += p[i] * ap[i]
         if pap <= 0.0:
