@@ -1,6 +1,8 @@
 """Operators are the dense matrices they stand for, in every product, part and sum."""
 
 import itertools
+import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import numba
 import numpy as np
@@ -207,6 +209,46 @@ def test_large_product_matches_scipy(k, weighted, rng):
     out, dots = S.combine(X, np.ones(k))
     assert_allclose(out, expected, rtol=1e-12, atol=1e-13)
     assert_allclose(dots, (expected * X).sum(axis=0), rtol=1e-11)
+
+
+@pytest.mark.parametrize("k", [1, 5, 64])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("scales", [1, 200, 3_000, 70_000], ids="{} scales".format)
+def test_a_product_is_the_same_however_many_scales_there_are(scales, dtype, k, rng):
+    """A byte, two bytes, or none beside each entry."""
+    case = small_world(n=70_000, seed=5)
+    scale = np.linspace(0.1, 0.4, scales)[np.arange(case.n) % scales]
+    S = Sparse(case.terms[0].indptr, case.terms[0].indices, None, scale).astype(dtype)
+    codes, table = S.coded
+    assert (None if codes is None else codes.dtype.itemsize) == {1: 1, 200: 1, 3_000: 2, 70_000: None}[scales]
+    assert table is None or len(table) == scales
+    X = rng.standard_normal((case.n, k)).astype(dtype)
+    expected = S.to_scipy().astype(float) @ X.astype(float)
+    assert_allclose(S @ X, expected, atol=1e-12 if dtype == np.float64 else 1e-4)
+    out, none = S.combine(X, np.full(k, 2.0), X, np.ones(k), inner=False)
+    assert_allclose(out, 2 * expected + X, atol=1e-12 if dtype == np.float64 else 1e-4)
+    assert none.size == 0
+
+
+def test_rounding_does_not_grow_with_the_length_of_a_row():
+    """A hub of many equal neighbours: each rounding of a running sum would go the same way."""
+    leaves = 300_000
+    rows = np.r_[np.zeros(leaves, int), np.arange(1, leaves + 1)]
+    A = sp.csr_array((np.ones(2 * leaves), (rows, np.r_[rows[leaves:], rows[:leaves]])))
+    S = Sparse(A.indptr, A.indices, None, np.r_[leaves**-0.5, np.ones(leaves)])
+    X = np.full((leaves + 1, 3), (2 * leaves) ** -0.5)
+    X[0] = 0.5**0.5
+    assert_allclose((S @ X)[0], X[0], rtol=2e-13)
+
+
+def test_threads_may_ask_one_operator_at_once(rng):
+    S = small_world(n=20_000, seed=4).terms[0]
+    X = rng.standard_normal((8, S.shape[0]))
+    expected = [S @ x for x in X]
+    with ThreadPoolExecutor(4) as pool:
+        for found, one in zip(pool.map(lambda x: S @ x, X), expected, strict=True):
+            assert_array_equal(found, one)
+    assert pickle.loads(pickle.dumps(S))._rooms == []
 
 
 @pytest.mark.parametrize("k", [1, 8, 13])

@@ -48,7 +48,7 @@ class Block:
             return np.zeros((self.rows, V.shape[1]))
         with KERNELS:
             numba.set_num_threads(min(_threads(), MOST_THREADS))
-            out, _ = self.S.combine(np.ascontiguousarray(V), np.ones(V.shape[1]))
+            out, _ = self.S.combine(np.ascontiguousarray(V), np.ones(V.shape[1]), inner=False)
         return out[: self.rows]
 
     def entries(self) -> tuple[np.ndarray, np.ndarray]:

@@ -82,7 +82,7 @@ class CG:
 
     def _block(self, A: Operator, B: np.ndarray, X: np.ndarray, goal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         k = B.shape[1]
-        R, _ = A.combine(X, -np.ones(k), B, np.ones(k))
+        R, _ = A.combine(X, -np.ones(k), B, np.ones(k), inner=False)
         P = R.copy()
         steps, final = np.zeros(k, int), np.zeros(k)
         live = np.arange(k)  # columns of the caller that the working block still holds

@@ -40,83 +40,85 @@ row_total = gathered_total if MASKED_GATHERS else _looped_total
 
 
 @compiled(fastmath=FAST)
-def _combine_column_rows(first, last, indptr, indices, weights, scale, v, vs, p, z, q, out):
+def _combine_column_rows(first, last, indptr, indices, weights, scale, v, vs, p, z, q, out, dots):
     dot = 0.0
     for i in range(first, last):
         total = row_total(vs, indices, weights, indptr[i], indptr[i + 1]) * (p * scale[i])
         if z is not None:
             total += q * z[i]
         out[i] = total
-        dot += total * v[i]
-    return dot
+        if dots is not None:
+            dot += total * v[i]
+    if dots is not None:
+        dots[0] = dot
 
 
 @compiled(parallel=True, fastmath=FAST)
-def combine_column(blocks, indptr, indices, weights, scale, v, vs, p, z, q, out):
-    """One column: ``out = p S v + q z``; ``vs`` is room for ``scale * v``. Returns ``out'v`` by block."""
-    partial = np.zeros((len(blocks) - 1, 1))
+def combine_column(blocks, indptr, indices, weights, scale, v, vs, p, z, q, out, dots):
+    """One column: ``out = p S v + q z``, and ``out'v`` by block in dots; ``vs`` is room for ``scale * v``."""
     for b in prange(len(blocks) - 1):
         for i in range(blocks[b], blocks[b + 1]):
             vs[i] = scale[i] * v[i]
     for b in prange(len(blocks) - 1):
-        partial[b, 0] = _combine_column_rows(
-            blocks[b], blocks[b + 1], indptr, indices, weights, scale, v, vs, p, z, q, out
-        )
-    return partial
+        first, last = blocks[b], blocks[b + 1]
+        if dots is None:
+            _combine_column_rows(first, last, indptr, indices, weights, scale, v, vs, p, z, q, out, None)
+        else:
+            _combine_column_rows(first, last, indptr, indices, weights, scale, v, vs, p, z, q, out, dots[b])
 
 
 @compiled(fastmath=FAST)
-def combine_column_small(indptr, indices, weights, scale, v, vs, p, z, q, out):
+def combine_column_small(indptr, indices, weights, scale, v, vs, p, z, q, out, dots):
     """The same on one thread: waking a second one takes longer than a small graph."""
     for i in range(len(scale)):
         vs[i] = scale[i] * v[i]
-    return _combine_column_rows(0, len(scale), indptr, indices, weights, scale, v, vs, p, z, q, out)
+    _combine_column_rows(0, len(scale), indptr, indices, weights, scale, v, vs, p, z, q, out, dots)
 
 
 @compiled
-def _combine_rows(first, last, indptr, indices, weights, scale, V, p, Z, q, out, dots):
+def _combine_rows(first, last, indptr, indices, weights, scale, codes, table, V, p, Z, q, out, dots):
     """As many columns at a time as registers hold; written out, since each number is a loop of its own."""
     k = V.shape[1]
     for i in range(first, last):
         a, b, c = indptr[i], indptr[i + 1], 0
         while k - c >= 64:
-            combined_row(i, c, a, b, indices, weights, scale, V, p, Z, q, out, dots, 64)
+            combined_row(i, c, a, b, indices, weights, scale, codes, table, V, p, Z, q, out, dots, 64)
             c += 64
         if k - c >= 32:
-            combined_row(i, c, a, b, indices, weights, scale, V, p, Z, q, out, dots, 32)
+            combined_row(i, c, a, b, indices, weights, scale, codes, table, V, p, Z, q, out, dots, 32)
             c += 32
         if k - c >= 16:
-            combined_row(i, c, a, b, indices, weights, scale, V, p, Z, q, out, dots, 16)
+            combined_row(i, c, a, b, indices, weights, scale, codes, table, V, p, Z, q, out, dots, 16)
             c += 16
         if k - c >= 8:
-            combined_row(i, c, a, b, indices, weights, scale, V, p, Z, q, out, dots, 8)
+            combined_row(i, c, a, b, indices, weights, scale, codes, table, V, p, Z, q, out, dots, 8)
             c += 8
         if k - c >= 4:
-            combined_row(i, c, a, b, indices, weights, scale, V, p, Z, q, out, dots, 4)
+            combined_row(i, c, a, b, indices, weights, scale, codes, table, V, p, Z, q, out, dots, 4)
             c += 4
         if k - c >= 2:
-            combined_row(i, c, a, b, indices, weights, scale, V, p, Z, q, out, dots, 2)
+            combined_row(i, c, a, b, indices, weights, scale, codes, table, V, p, Z, q, out, dots, 2)
             c += 2
         if k - c >= 1:
-            combined_row(i, c, a, b, indices, weights, scale, V, p, Z, q, out, dots, 1)
+            combined_row(i, c, a, b, indices, weights, scale, codes, table, V, p, Z, q, out, dots, 1)
             c += 1
 
 
 @compiled(parallel=True, fastmath=FAST)
-def combine_columns(blocks, indptr, indices, weights, scale, V, p, Z, q, out):
-    """Many columns: ``out = (S V) p + Z q`` with p, q per column. Returns ``out'V`` by block."""
-    partial = np.zeros((len(blocks) - 1, V.shape[1]))
+def combine_columns(blocks, indptr, indices, weights, scale, codes, table, V, p, Z, q, out, dots):
+    """Many columns: ``out = (S V) p + Z q`` with p, q per column, and ``out'V`` by block in dots."""
     for b in prange(len(blocks) - 1):
-        _combine_rows(blocks[b], blocks[b + 1], indptr, indices, weights, scale, V, p, Z, q, out, partial[b])
-    return partial
+        first, last = blocks[b], blocks[b + 1]
+        if dots is None:
+            _combine_rows(first, last, indptr, indices, weights, scale, codes, table, V, p, Z, q, out, None)
+        else:
+            _combine_rows(first, last, indptr, indices, weights, scale, codes, table, V, p, Z, q, out, dots[b])
 
 
 @compiled(fastmath=FAST)
-def combine_columns_small(indptr, indices, weights, scale, V, p, Z, q, out):
+def combine_columns_small(indptr, indices, weights, scale, codes, table, V, p, Z, q, out, dots):
     """The same on one thread."""
-    dots = np.zeros(V.shape[1])
-    _combine_rows(0, len(scale), indptr, indices, weights, scale, V, p, Z, q, out, dots)
-    return dots
+    _combine_rows(0, len(scale), indptr, indices, weights, scale, codes, table, V, p, Z, q, out, dots)
 
 
 @compiled(fastmath=FAST)

@@ -9,7 +9,7 @@ processes or another device is one new class and no new solver.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 
 import numpy as np
@@ -35,12 +35,16 @@ class Operator(ABC):
         Z: np.ndarray | None = None,
         q: np.ndarray | None = None,
         out: np.ndarray | None = None,
+        inner: bool = True,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """``(A V) p + Z q`` with p, q per column, and its inner products with V. ``out`` may be Z, never V."""
+        """``(A V) p + Z q`` with p, q per column, and its inner products with V, none unless ``inner``.
+
+        ``out`` may be Z, never V.
+        """
 
     def __matmul__(self, X: np.ndarray) -> np.ndarray:
         V = np.ascontiguousarray(X[:, None] if X.ndim == 1 else X, self.dtype)
-        out, _ = self.combine(V, np.ones(V.shape[1]))
+        out, _ = self.combine(V, np.ones(V.shape[1]), inner=False)
         return out.reshape(X.shape)
 
     def add_scaled(self, W: np.ndarray, V: np.ndarray, c: np.ndarray) -> np.ndarray:
@@ -75,6 +79,7 @@ class Sparse(Operator):
         self.indices = np.ascontiguousarray(indices, np.int32)
         self.weights = None if weights is None else np.ascontiguousarray(weights, self.dtype)
         self.shape = (len(self.scale), len(self.scale))
+        self._rooms: list[np.ndarray] = []  # one for each thread that asks at once: new memory is slow to touch
 
     @property
     def nnz(self) -> int:
@@ -84,27 +89,52 @@ class Sparse(Operator):
     def blocks(self) -> np.ndarray:
         return kernels.row_blocks(self.indptr)
 
-    def combine(self, V, p, Z=None, q=None, out=None):
+    @cached_property
+    def coded(self) -> tuple[np.ndarray | None, np.ndarray | None]:
+        """The scale of each entry's column as a position in a short table; (None, None) where none is short.
+
+        Neighbours lie anywhere in memory. Beside every entry, what it is multiplied by is read in passing; degrees
+        repeat, so a byte or two will do.
+        """
+        if self.weights is not None:
+            return None, None
+        table, code = np.unique(self.scale, return_inverse=True)
+        if len(table) > 2**16:
+            return None, None
+        return code.astype(np.uint8 if len(table) <= 2**8 else np.uint16)[self.indices], table
+
+    def combine(self, V, p, Z=None, q=None, out=None, inner=True):
         out = np.empty_like(V) if out is None else out
         if not all(a is None or (a.flags.c_contiguous and a.dtype == self.dtype) for a in (V, Z, out)):
             # Kernels read and write rows of one type, end to end.
             V, Z = (None if a is None else np.ascontiguousarray(a, self.dtype) for a in (V, Z))
-            out[...], dots = self.combine(V, p, Z, q)
+            out[...], dots = self.combine(V, p, Z, q, inner=inner)
             return out, dots
         p = np.asarray(p, self.dtype)
         q = None if Z is None else np.asarray(q, self.dtype)
+        k = V.shape[1]
+        small = self.nnz * k < SMALL_PRODUCT
+        dots = np.zeros((1 if small else len(self.blocks) - 1, k)) if inner else None
         matrix = (self.indptr, self.indices, self.weights, self.scale)
-        small = self.nnz * V.shape[1] < SMALL_PRODUCT
-        if V.shape[1] > 1:
-            if small:
-                return out, kernels.combine_columns_small(*matrix, V, p, Z, q, out)
-            return out, kernels.combine_columns(self.blocks, *matrix, V, p, Z, q, out).sum(axis=0)
-        v = V[:, 0]
-        z, q0 = (None, None) if Z is None or q is None else (Z[:, 0], q[0])
-        vectors = (v, np.empty_like(self.scale), p[0], z, q0, out[:, 0])
+        if k > 1:
+            kernel = kernels.combine_columns_small if small else kernels.combine_columns
+            self._call(kernel, small, (*matrix, *self.coded, V, p, Z, q, out), dots)
+        else:
+            kernel = kernels.combine_column_small if small else kernels.combine_column
+            z, q0 = (None, None) if Z is None or q is None else (Z[:, 0], q[0])
+            room = self._rooms.pop() if self._rooms else np.empty_like(self.scale)
+            self._call(kernel, small, (*matrix, V[:, 0], room, p[0], z, q0, out[:, 0]), dots)
+            self._rooms.append(room)
+        return out, np.empty(0) if dots is None else dots.sum(axis=0)
+
+    def _call(self, kernel: Callable[..., None], small: bool, arguments: tuple, dots: np.ndarray | None) -> None:
         if small:
-            return out, np.array([kernels.combine_column_small(*matrix, *vectors)])
-        return out, kernels.combine_column(self.blocks, *matrix, *vectors).sum(axis=0)
+            kernel(*arguments, None if dots is None else dots[0])
+        else:
+            kernel(self.blocks, *arguments, dots)
+
+    def __getstate__(self) -> dict:
+        return self.__dict__ | {"_rooms": []}
 
     def product_at(self, rows: np.ndarray, v: np.ndarray) -> np.ndarray:
         """``(S v)`` at the given rows, for v (n,)."""
@@ -176,10 +206,10 @@ class Shifted(Operator):
     def diagonal(self) -> np.ndarray:
         return 1 - self.alpha * self.S.diagonal()
 
-    def combine(self, V, p, Z=None, q=None, out=None):
+    def combine(self, V, p, Z=None, q=None, out=None, inner=True):
         p = np.asarray(p, self.dtype)
         if Z is None:
-            return self.S.combine(V, -self.alpha * p, V, p, out)
-        out, _ = self.S.combine(V, -self.alpha * p, Z, q, out)
+            return self.S.combine(V, -self.alpha * p, V, p, out, inner)
+        out, _ = self.S.combine(V, -self.alpha * p, Z, q, out, inner=False)
         self.add_scaled(out, V, p)
-        return out, np.einsum("ij,ij->j", out, V)
+        return out, np.einsum("ij,ij->j", out, V) if inner else np.empty(0)

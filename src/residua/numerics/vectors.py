@@ -1,6 +1,6 @@
 """Sums over the neighbours of one row, held in vector registers from the first to the last.
 
-    combined_row:    out_i = s_i p sum_e w_e s_j V_j + q Z_i,   j = indices[e], first <= e < last
+    combined_row:    out_i = s_i p sum_e f_e V_j + q Z_i,   f_e = w_e s_j,   j = indices[e], first <= e < last
     gathered_total:  sum_e w_e x_j
 
 A plain loop writes its running sums back to memory at each entry, and mispredicts the end of every row. These two say
@@ -18,7 +18,8 @@ from numba.core import cgutils
 intrinsic: Any = extending.intrinsic  # what it decorates is called without its first argument
 I32, I64, F64 = ir.IntType(32), ir.IntType(64), ir.DoubleType()
 LANES = 8
-AHEAD = 16  # entries: memory is asked for this long before it is needed
+PART = 1024  # entries that are summed one by one
+AHEAD = 24  # entries: memory is asked for this long before it is needed
 # With masks a whole short row is one gather; elsewhere the compiler would take it apart again.
 MASKED_GATHERS = bool(binding.get_host_cpu_features().get("avx512f"))
 
@@ -70,6 +71,8 @@ def combined_row(
     indices: Any,
     weights: Any,
     scale: Any,
+    codes: Any,
+    table: Any,
     V: Any,
     p: Any,
     Z: Any,
@@ -78,13 +81,17 @@ def combined_row(
     dots: Any,
     width: Any,
 ) -> Any:
-    """One row of ``out = (S V) p + Z q`` in columns ``column`` to ``column + width``, its part of ``out'V`` to dots."""
+    """One row of ``out = (S V) p + Z q`` in columns ``column`` to ``column + width``, its part of ``out'V`` to dots.
+
+    What an entry is multiplied by is ``table[codes[e]]``, or, without codes, ``weights[e] scale[j]``. Without dots no
+    inner product is formed.
+    """
     lanes = width.literal_value
-    signature = types.void(*[types.intp] * 4, indices, weights, scale, V, p, Z, q, out, dots, width)
+    signature = types.void(*[types.intp] * 4, indices, weights, scale, codes, table, V, p, Z, q, out, dots, width)
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         row, at, start, end = args[:4]
-        names = ("indices", "weights", "scale", "V", "p", "Z", "q", "out", "dots")
+        names = ("indices", "weights", "scale", "codes", "table", "V", "p", "Z", "q", "out", "dots")
         kinds = zip(names, signature.args[4:], args[4:], strict=False)
         arrays = {
             name: context.make_array(kind)(context, builder, value)
@@ -100,31 +107,44 @@ def combined_row(
             z, by = _load(builder, arrays["Z"].data, place, lanes), _load(builder, arrays["q"].data, at, lanes)
             total = builder.fadd(total, builder.fmul(z, by, flags=["contract"]), flags=["contract"])
         _store(builder, total, arrays["out"].data, place)
-        product = builder.fmul(total, _load(builder, arrays["V"].data, place, lanes), flags=["contract"])
-        if product.type.element != F64:
-            product = builder.fpext(product, ir.VectorType(F64, lanes))
-        dot = builder.fadd(_load(builder, arrays["dots"].data, at, lanes), product, flags=["contract"])
-        _store(builder, dot, arrays["dots"].data, at)
+        if "dots" in arrays:
+            product = builder.fmul(total, _load(builder, arrays["V"].data, place, lanes), flags=["contract"])
+            if product.type.element != F64:
+                product = builder.fpext(product, ir.VectorType(F64, lanes))
+            dot = builder.fadd(_load(builder, arrays["dots"].data, at, lanes), product, flags=["contract"])
+            _store(builder, dot, arrays["dots"].data, at)
         return context.get_dummy_value()
 
     return signature, generate
 
 
 def _gathered(builder: Any, arrays: dict[str, Any], start: Any, end: Any, at: Any, k: Any, lanes: int) -> Any:
-    """``sum_e w_e s_j V[j, at : at + lanes]``, asking for the memory of later entries on the way."""
-    index, base, scale = arrays["indices"].data, builder.gep(arrays["V"].data, [at]), arrays["scale"].data
+    """``sum_e f_e V[j, at : at + lanes]``, asking for the memory of later entries on the way.
+
+    The sum of a long row is one of the sums of its parts, so that rounding does not grow with the row.
+    """
+    index, base = arrays["indices"].data, builder.gep(arrays["V"].data, [at])
     vector = ir.VectorType(base.type.pointee, lanes)
-    size = 8 if vector.element == F64 else 4
     tail = builder.sub(builder.extract_value(arrays["indices"].shape, 0), ir.Constant(I64, 1))
-    before = builder.block
-    loop, body, after = (builder.append_basic_block(name) for name in ("entries", "entry", "summed"))
+    before, zero = builder.block, ir.Constant(vector, None)
+    parts, loop, body, part_done, after = (
+        builder.append_basic_block(name) for name in ("parts", "entries", "entry", "part", "summed")
+    )
+    builder.branch(parts)
+
+    builder.position_at_end(parts)
+    first, whole = builder.phi(I64), builder.phi(vector)
+    first.add_incoming(start, before)
+    whole.add_incoming(zero, before)
+    stop = builder.add(first, ir.Constant(I64, PART))
+    stop = builder.select(builder.icmp_signed("<", stop, end), stop, end)
     builder.branch(loop)
 
     builder.position_at_end(loop)
     e, total = builder.phi(I64), builder.phi(vector)
-    e.add_incoming(start, before)
-    total.add_incoming(ir.Constant(vector, None), before)
-    builder.cbranch(builder.icmp_signed("<", e, end), body, after)
+    e.add_incoming(first, parts)
+    total.add_incoming(zero, parts)
+    builder.cbranch(builder.icmp_signed("<", e, stop), body, part_done)
 
     builder.position_at_end(body)
     j = builder.sext(_item(builder, index, e), I64)
@@ -132,18 +152,33 @@ def _gathered(builder: Any, arrays: dict[str, Any], start: Any, end: Any, at: An
     later = builder.add(e, ir.Constant(I64, AHEAD))
     later = builder.select(builder.icmp_signed("<", later, tail), later, tail)
     later = builder.sext(_item(builder, index, later), I64)
+    size = 8 if vector.element == F64 else 4
     _ask_for(builder, builder.gep(base, [builder.mul(later, k)]), lanes * size)
-    _ask_for(builder, builder.gep(scale, [later]), size)
-    factor = _item(builder, scale, j)
-    if "weights" in arrays:
-        factor = builder.fmul(factor, _item(builder, arrays["weights"].data, e))
-    part = builder.fmul(gathered, _everywhere(builder, factor, lanes), flags=["contract"])
+    if "codes" not in arrays:
+        _ask_for(builder, builder.gep(arrays["scale"].data, [later]), size)
+    factor = _everywhere(builder, _factor(builder, arrays, e, j), lanes)
+    part = builder.fmul(gathered, factor, flags=["contract"])
     e.add_incoming(builder.add(e, ir.Constant(I64, 1)), builder.block)
     total.add_incoming(builder.fadd(total, part, flags=["contract"]), builder.block)
     builder.branch(loop)
 
+    builder.position_at_end(part_done)
+    summed = builder.fadd(whole, total)
+    first.add_incoming(stop, part_done)
+    whole.add_incoming(summed, part_done)
+    builder.cbranch(builder.icmp_signed("<", stop, end), parts, after)
+
     builder.position_at_end(after)
-    return total
+    return summed
+
+
+def _factor(builder: Any, arrays: dict[str, Any], e: Any, j: Any) -> Any:
+    """What entry e, in column j, is multiplied by."""
+    if "codes" in arrays:
+        code = builder.zext(_item(builder, arrays["codes"].data, e), I64)
+        return _item(builder, arrays["table"].data, code)
+    factor = _item(builder, arrays["scale"].data, j)
+    return builder.fmul(factor, _item(builder, arrays["weights"].data, e)) if "weights" in arrays else factor
 
 
 def _masked(builder: Any, what: str, vector: Any, pointer: Any, mask: Any) -> Any:
