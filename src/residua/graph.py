@@ -20,6 +20,7 @@ from residua import graph_build as build
 from residua import graph_inputs as inputs
 from residua.graph_build import CSR
 from residua.numerics import Sparse, connected_components
+from residua.numerics.order import near_order
 
 RULES = (
     "A row is an undirected edge: (a, b) and (b, a) are one edge; rows repeated in one direction add up.\n"
@@ -304,6 +305,15 @@ class Graph:
     def components(self) -> np.ndarray:
         """(n,) component of each node over all edge types, numbered in the order of ``nodes``."""
         return read_only(connected_components(self.operators.values(), self.n_nodes))
+
+    @cached_property
+    def near_order(self) -> np.ndarray | None:
+        """(n,) positions in an order that keeps neighbours near each other; None where theirs is as good.
+
+        Heavy work is done in this order; what goes in and what comes out is in that of ``nodes``.
+        """
+        most = max(self.operators.values(), key=lambda S: S.nnz)
+        return near_order(most)
 
     @cached_property
     def _lookup(self) -> pd.Index:

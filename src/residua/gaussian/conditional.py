@@ -18,7 +18,7 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
-from residua.gaussian.likelihood import reached_nodes
+from residua.gaussian.likelihood import in_order, reached_nodes
 from residua.gaussian.precision import check_alpha, unit_precision
 from residua.graph import Graph
 from residua.numerics import Shifted, Solver, Sparse
@@ -78,7 +78,7 @@ class Conditional:
         self.unreached = ~reached_nodes(graph, labelled)
         self.G = unit_precision(list(graph.operators.values()), self.alpha)
         self.L = np.flatnonzero(labelled)
-        self.U = np.flatnonzero(~labelled & ~self.unreached if self.improper else ~labelled)
+        self.U = in_order(graph, ~labelled & ~self.unreached if self.improper else ~labelled)
         self.G_UU = self.G.submatrix(self.U)
         self.design = np.empty((graph.n_nodes, 0)) if design is None else _unit_columns(design, labelled)
         self._exact = exact

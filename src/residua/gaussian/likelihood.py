@@ -44,6 +44,11 @@ class Likelihood:
     logdet : "auto", or a strategy such as ``Eigen()``, ``Cholesky()``, ``Lanczos(probes, steps)``
     solver : how linear systems are solved
     random_state : seed of the probes that "auto" may use
+
+    Attributes
+    ----------
+    nodes : positions in the graph of the rows that are worked on
+    L, U : which of those rows are labelled, in the order of the graph, and which are not
     """
 
     def __init__(
@@ -54,14 +59,14 @@ class Likelihood:
         solver: Solver | None = None,
         random_state: int = 0,
     ):
-        reached = reached_nodes(graph, labelled)
+        self.nodes = in_order(graph, reached_nodes(graph, labelled))
         terms = list(graph.operators.values())
-        if not reached.all():
-            keep = np.flatnonzero(reached)
-            terms = [S.submatrix(keep) for S in terms]
+        if not np.array_equal(self.nodes, np.arange(graph.n_nodes)):
+            terms = [S.submatrix(self.nodes) for S in terms]
         self.terms: list[Sparse] = terms
-        inside = labelled[reached]
-        self.L, self.U = np.flatnonzero(inside), np.flatnonzero(~inside)
+        place = np.empty(graph.n_nodes, np.int64)
+        place[self.nodes] = np.arange(len(self.nodes))
+        self.L, self.U = place[labelled], np.flatnonzero(~labelled[self.nodes])
         self.solver = solver or Solver()
         self.strategy = self._strategy(logdet, random_state)
         self._precisions: tuple[np.ndarray, tuple[Shifted, Shifted]] | None = None
@@ -118,6 +123,13 @@ class Likelihood:
             stderr=float(h.stderr),
             alpha_stderr=np.asarray(dh.stderr),
         )
+
+
+def in_order(graph: Graph, wanted: np.ndarray) -> np.ndarray:
+    """Positions at which ``wanted`` (n,) is true, in the order in which work on them is fastest."""
+    if graph.near_order is None:
+        return np.flatnonzero(wanted)
+    return graph.near_order[wanted[graph.near_order]]
 
 
 def reached_nodes(graph: Graph, labelled: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from residua.gaussian.fit import CorrelationFit, Profile, fit_profile
-from residua.gaussian.likelihood import Likelihood, reached_nodes
+from residua.gaussian.likelihood import Likelihood
 from residua.gaussian.precision import A_MAX, unit_precision
 from residua.graph import Graph
 from residua.numerics import CG, Lanczos, Solver, Strategy
@@ -64,8 +64,9 @@ class Objective:
         random_state: int = 0,
         tol: float = 1e-3,
     ):
-        self.reached = reached_nodes(graph, labelled)
+        self.n = graph.n_nodes
         self.likelihood = _training_likelihood(graph, labelled, logdet, random_state, tol)
+        self._in_place = np.array_equal(self.likelihood.nodes, np.arange(self.n))
         self.alpha = np.zeros(len(graph.edge_types))
         self._height, self._q = 0.0, 0.0  # h at alpha, and the quadratic form
         self._a: np.ndarray | None = None
@@ -94,10 +95,10 @@ class Objective:
     def correction(self) -> np.ndarray:
         """(n,) the residuals of the last loss, carried on to the nodes that did not enter; 0 where none reaches."""
         assert self._last is not None
-        if len(self._last) == len(self.reached):
+        if self._in_place:
             return self._last
-        full = np.zeros(len(self.reached))
-        full[self.reached] = self._last
+        full = np.zeros(self.n)
+        full[self.likelihood.nodes] = self._last
         return full
 
     def refit(self, r: np.ndarray) -> None:

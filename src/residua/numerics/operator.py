@@ -141,7 +141,7 @@ class Sparse(Operator):
         return kernels.product_at(rows, self.indptr, self.indices, self.weights, self.scale, v)
 
     def submatrix(self, rows: np.ndarray) -> Sparse:
-        """The principal submatrix on ``rows`` (increasing positions)."""
+        """The principal submatrix on ``rows``: positions, in any order."""
         position = np.full(self.shape[0], -1, np.int32)
         position[rows] = np.arange(len(rows), dtype=np.int32)
         indptr = np.zeros(len(rows) + 1, np.int64)
@@ -150,7 +150,10 @@ class Sparse(Operator):
         kernels.submatrix_rows(*arrays, True, indptr, *nothing)
         indices = np.empty(indptr[-1], np.int32)
         weights = nothing[1] if self.weights is None else np.empty(indptr[-1], self.dtype)
-        kernels.submatrix_rows(*arrays, False, indptr, indices, weights)
+        if (np.diff(rows) > 0).all():
+            kernels.submatrix_rows(*arrays, False, indptr, indices, weights)
+        else:
+            kernels.arranged_rows(*arrays, indptr, indices, weights)
         return Sparse(indptr, indices, None if self.weights is None else weights, self.scale[rows])
 
     def diagonal(self) -> np.ndarray:
@@ -200,7 +203,7 @@ class Shifted(Operator):
         self.shape, self.dtype = S.shape, S.dtype
 
     def submatrix(self, rows: np.ndarray) -> Shifted:
-        """The principal submatrix on ``rows`` (increasing positions)."""
+        """The principal submatrix on ``rows``: positions, in any order."""
         return Shifted(self.S.submatrix(rows), self.alpha)
 
     def diagonal(self) -> np.ndarray:
