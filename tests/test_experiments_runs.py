@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from residua.experiments import runs
 from residua.experiments.runs import Record, Task, read, run
 from residua.experiments.splits import random_split
 
@@ -141,3 +142,10 @@ def wait_until(happened, seconds=60):
     while not happened():
         assert time.monotonic() < end, "it did not happen in time"
         time.sleep(0.05)
+
+
+def test_a_file_that_cannot_be_written_is_named(tmp_path):
+    record = Record(Task("e", "d", "m", 0), {}, 1.0)
+    with pytest.raises(OSError, match="writing the records failed") as told:
+        runs._append(tmp_path, record)  # a folder
+    assert told.value.filename == str(tmp_path)

@@ -284,6 +284,23 @@ def test_ctrl_c_ends_a_fit_with_one_warning_and_what_it_has(kind, training, at, 
     assert np.isfinite(model.predict()).all()
 
 
+def test_ctrl_c_between_two_networks_keeps_those_that_are_trained(monkeypatch):
+    begin = network_base.NetworkBase._learner
+
+    def learner(self, k, *given):
+        if k == 2:
+            raise KeyboardInterrupt
+        return begin(self, k, *given)
+
+    monkeypatch.setattr(network_base.NetworkBase, "_learner", learner)
+    with pytest.warns(UserWarning, match="training was interrupted; the best 2 networks so far are kept"):
+        model = fitted(Network("gcn", epochs=5), ensemble=3)
+    assert len(model.base_.members) == 2
+    monkeypatch.setattr(network_base.NetworkBase, "_learner", lambda *_: learner(None, 2))
+    with pytest.raises(KeyboardInterrupt):
+        fitted(Network("gcn", epochs=5), ensemble=3)
+
+
 # A module of one's own, and settings
 
 

@@ -574,3 +574,13 @@ def test_large_networks_are_trained_one_by_one():
     assert not stack.worth_stacking("hops", 100_000, (16, 16, 8))
     assert not stack.worth_stacking("gcn", 100, (16, 8))
     assert not stack.worth_stacking(torch.nn.Linear(1, 1), 100, (16, 8))
+
+
+def test_a_damaged_checkpoint_is_told_of_in_one_printable_line(tmp_path):
+    """The library that reads it says what it found there, whatever that does to a terminal."""
+    header = b'{"x":{"dtype":"\x7f32\\u001b[2J","shape":[1],"data_offsets":[0,4]}}'
+    path = tmp_path / "half.ckpt"
+    path.write_bytes(len(header).to_bytes(8, "little") + header + bytes(4))
+    with pytest.raises(ValueError, match="cannot be read") as told:
+        checkpoint.Checkpoint(path, "mark")
+    assert str(told.value).isprintable()

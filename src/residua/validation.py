@@ -137,3 +137,14 @@ def check_fitted(model: Any) -> None:
     """The model has been fitted."""
     if not hasattr(model, "base_"):
         raise NotFittedError(f"this {type(model).__name__} is not fitted yet; call fit(X, y, graph=graph) first.")
+
+
+def printable(text: object) -> str:
+    """Text that a file has a part in, without characters that would move a terminal's cursor."""
+    return "".join(letter if letter.isprintable() else "?" for letter in str(text))
+
+
+def one_line(what: object, length: int = 200) -> str:
+    """The same, kept short and on one line."""
+    text = printable(" ".join(str(what).split())) or type(what).__name__
+    return text if len(text) <= length else text[: length - 3] + "..."

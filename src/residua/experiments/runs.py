@@ -146,9 +146,12 @@ def _parsed(line: str) -> Record | None:
 
 
 def _append(path: Path, record: Record) -> None:
-    with open(path, "a+b") as file:
-        torn = file.tell() > 0 and not _ends_in_newline(file)
-        file.write(b"\n" * torn + record.line().encode() + b"\n")
+    try:
+        with open(path, "a+b") as file:
+            torn = file.tell() > 0 and not _ends_in_newline(file)
+            file.write(b"\n" * torn + record.line().encode() + b"\n")
+    except OSError as error:
+        raise OSError(error.errno, f"writing the records failed: {error.strerror or error}", str(path)) from error
 
 
 def _ends_in_newline(file: Any) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from residua.atomic import write_atomically
 from residua.experiments.paper import Reference
 from residua.experiments.registry import Result, provenance
 from residua.experiments.runs import Record
@@ -123,7 +124,7 @@ def finish(
     foot = provenance()
     markdown = "\n\n".join([f"# {title}", *blocks, *notes, foot]) + "\n"
     text, picture = folder / f"{name}.md", folder / f"{name}.png"
-    text.write_text(markdown, encoding="utf-8")
+    write_atomically(text, lambda file: file.write(markdown.encode()), "writing the table")
     draw(cells, methods, title, foot, picture)
     body = [(d, *(cell.lines() if cell else "" for cell in found)) for d, found in rows(cells, methods).items()]
     return Result(name, title, ("", *methods), body, markdown, [text, picture, folder / f"{name}.jsonl"], notes)
@@ -146,7 +147,7 @@ def draw(cells: Cells, methods: Sequence[str], title: str, foot: str, path: Path
     figure.legend(handles, labels, loc="outside upper right", ncols=len(labels), frameon=False)
     figure.suptitle(title, x=0.01, ha="left")
     figure.supxlabel(foot.replace("`", ""), fontsize=6, color="0.4", x=0.01, ha="left")
-    figure.savefig(path, dpi=150)
+    write_atomically(path, lambda file: figure.savefig(file, format="png", dpi=150), "writing the figure")
 
 
 def _draw_panel(panel: Axes, dataset: str, methods: Sequence[str], found: Sequence[Cell | None]) -> None:

@@ -21,12 +21,6 @@ def damaged(what: str) -> ModelFileError:
     return ModelFileError(f"is damaged or no residua model ({what}); restore a copy, or save the model again.")
 
 
-def one_line(what: object, length: int = 200) -> str:
-    """Text that a file may have a part in, kept short and free of control characters."""
-    text = "".join(c if c.isprintable() else "?" for c in " ".join(str(what).split())) or type(what).__name__
-    return text if len(text) <= length else text[: length - 3] + "..."
-
-
 def write_whole(path: str | os.PathLike[str], members: Mapping[str, bytes]) -> None:
     """Write the members to ``path``, whole or not at all."""
 

@@ -13,7 +13,7 @@ from residua.gaussian.fit import MAX_PROBES, Profile
 from residua.graph import Graph
 from residua.numerics import Cholesky, Eigen, Lanczos, Strategy
 from residua.numerics.stochastic import StochasticRatio
-from residua.persistence.container import damaged, one_line
+from residua.persistence.container import damaged
 from residua.persistence.values import (
     Arrays,
     Table,
@@ -25,6 +25,7 @@ from residua.persistence.values import (
     read_numbers,
 )
 from residua.regressors.base import Base, Outcome
+from residua.validation import one_line
 
 STRATEGIES: dict[str, type[Strategy]] = {kind.__name__: kind for kind in (Cholesky, Eigen, Lanczos)}
 PRECISIONS = {"float32": np.float32, "float64": np.float64}

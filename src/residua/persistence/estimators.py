@@ -9,8 +9,9 @@ from zipfile import ZipFile, ZipInfo
 
 import numpy as np
 
-from residua.persistence.container import ESTIMATORS, ModelFileError, damaged, one_line, sound_members
+from residua.persistence.container import ESTIMATORS, ModelFileError, damaged, sound_members
 from residua.regressors.base import ScikitBase, make_base
+from residua.validation import one_line
 
 # skops itself is imported where it is needed: it takes two seconds, and only a scikit-learn base has use for it.
 

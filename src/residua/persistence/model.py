@@ -24,7 +24,6 @@ from residua.persistence.container import (
     TABLE,
     ModelFileError,
     damaged,
-    one_line,
     read_members,
     write_whole,
 )
@@ -47,7 +46,7 @@ from residua.persistence.values import (
     unpack_table,
 )
 from residua.regressors.base import Base, LinearBase, Outcome, ScikitBase, make_base
-from residua.validation import MIN_LABELS, check_choice, check_count
+from residua.validation import MIN_LABELS, check_choice, check_count, one_line
 
 FORMAT = 1
 

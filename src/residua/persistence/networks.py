@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from residua.graph import Graph
-from residua.persistence.container import ModelFileError, damaged, one_line
+from residua.persistence.container import ModelFileError, damaged
 from residua.persistence.values import Arrays, Table, need, number, plain, plain_or_none, read_number
 from residua.regressors.network_base import Network, NetworkBase
-from residua.validation import check_choice
+from residua.validation import check_choice, one_line
 
 TRAINING = ("joint", "post-hoc", "paper")
 MODULE = "module"  # stands for a torch module of one's own

@@ -11,7 +11,8 @@ import numpy as np
 from safetensors.numpy import load as from_safetensors
 from safetensors.numpy import save as to_safetensors
 
-from residua.persistence.container import TABLE, damaged, one_line
+from residua.persistence.container import TABLE, damaged
+from residua.validation import one_line
 
 NOT_FINITE = ("inf", "-inf", "nan")
 

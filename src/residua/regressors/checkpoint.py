@@ -17,6 +17,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from residua.atomic import write_atomically
+from residua.validation import one_line
 
 SECONDS = 5.0  # between two writes
 MARK, CHECKSUM = "residua checkpoint", "sha256"  # the entries beside the arrays
@@ -93,7 +94,8 @@ def _read(path: str | os.PathLike[str], mark: str) -> State:
             found = file.metadata() or {}
             arrays = {name: np.array(file.get_tensor(name)) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError) as error:
-        raise ValueError(f"checkpoint={str(path)!r} cannot be read ({error}); remove it to start anew.") from None
+        reason = one_line(error)
+        raise ValueError(f"checkpoint={str(path)!r} cannot be read ({reason}); remove it to start anew.") from None
     if MARK in found and found.get(CHECKSUM) != _checksum(arrays):
         raise ValueError(f"checkpoint={str(path)!r} is damaged (its checksum is wrong); remove it to start anew.")
     if found.get(MARK) != mark:

@@ -125,13 +125,16 @@ class NetworkBase(Base):
         with progress(f"training {self.name}") as advance, torch.random.fork_rng(devices=[]), _threads(len(data.x)):
             for starts in self._together(data, labels, task):
                 part = kept.part(str(starts[0]))
-                members += self._train(starts, data, labels, task, correlate, part, advance)
-                if not members[-1].done:
-                    many = (
-                        f"the best {len(members)} networks so far are"
-                        if len(members) > 1
-                        else "the best network so far is"
-                    )
+                try:
+                    trained = self._train(starts, data, labels, task, correlate, part, advance)
+                except KeyboardInterrupt:  # between two networks
+                    if not members:
+                        raise
+                    trained = []
+                members += trained
+                if not trained or not trained[-1].done:
+                    few = "the best network so far is"
+                    many = few if len(members) == 1 else f"the best {len(members)} networks so far are"
                     warnings.warn(f"training was interrupted; {many} kept.", UserWarning, stacklevel=3)
                     break
         self.members = [member.net.eval() for member in members]

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from residua.tables.files import line_of, printable, read_file
+from residua.tables.files import line_of, read_file
+from residua.validation import printable
 
 NUMBERS, TEXT, EMPTY, OTHER = "numbers", "text", "empty", "other"  # what is in a column
 CODE = r"[+-]?0\d+"  # digits after a zero are a code, not a number

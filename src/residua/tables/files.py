@@ -18,6 +18,8 @@ from typing import Any, NamedTuple
 import pandas as pd
 import pyarrow as pa
 
+from residua.validation import printable
+
 SEPARATORS = ",;\t"
 BLOCK = 1 << 24  # bytes; pyarrow refuses a row that is longer
 
@@ -215,8 +217,3 @@ def _check_size(claimed: Any, path: Path) -> None:
 def _first_line(error: Any) -> str:
     """The first sentence of what a library says, without the name of what it was given."""
     return printable(" ".join(str(error).split()).split("'<Buffer>': ")[-1].split(". ")[0][:160].rstrip("."))
-
-
-def printable(text: object) -> str:
-    """Text that a file has a part in, without characters that would move a terminal's cursor."""
-    return "".join(letter if letter.isprintable() else "?" for letter in str(text))
