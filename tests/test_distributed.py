@@ -419,6 +419,30 @@ def test_a_regressor_on_dask_arrays_is_cross_fitted(client, tables):
     assert found.alpha > 0.3
 
 
+@pytest.mark.parametrize(
+    ("library", "name"), [("xgboost.dask", "DaskXGBRegressor"), ("lightgbm.dask", "DaskLGBMRegressor")]
+)
+@pytest.mark.filterwarnings("ignore:Parameter n_jobs will be ignored")
+def test_boosted_trees_on_dask_are_a_base(client, tables, library, name):
+    trees = getattr(pytest.importorskip(library), name)(n_estimators=20, max_depth=3)
+    folder, nodes, _ = tables
+    found = rd.fit(
+        client,
+        edges=folder / "edges",
+        nodes=folder / "nodes",
+        target="price",
+        base=rd.DaskRegressor(trees, folds=2),
+        logdet=residua.Lanczos(probes=2, steps=8),
+        draws=4,
+        blocks=2,
+    )
+    base, y = found.predictions["base"].to_numpy(), nodes["price"].to_numpy()
+    there = ~np.isnan(y)
+    assert np.corrcoef(base[there], y[there])[0, 1] > 0.5
+    assert np.isfinite(found.predictions["prediction"].to_numpy()).all()
+    assert found.alpha > 0
+
+
 def test_output_is_whole_or_not_there(client, halves, tmp_path):
     values = halves.vector(np.arange(halves.n_nodes))
     rd.write_parquet({"x": values}, tmp_path / "out")
