@@ -420,11 +420,15 @@ def test_a_regressor_on_dask_arrays_is_cross_fitted(client, tables):
 
 
 @pytest.mark.parametrize(
-    ("library", "name"), [("xgboost.dask", "DaskXGBRegressor"), ("lightgbm.dask", "DaskLGBMRegressor")]
+    ("library", "name", "leaves"),
+    [
+        ("xgboost.dask", "DaskXGBRegressor", {}),
+        ("lightgbm.dask", "DaskLGBMRegressor", {"min_child_samples": 2}),
+    ],
 )
 @pytest.mark.filterwarnings("ignore:Parameter n_jobs will be ignored")
-def test_boosted_trees_on_dask_are_a_base(client, tables, library, name):
-    trees = getattr(pytest.importorskip(library), name)(n_estimators=20, max_depth=3)
+def test_boosted_trees_on_dask_are_a_base(client, tables, library, name, leaves):
+    trees = getattr(pytest.importorskip(library), name)(n_estimators=20, max_depth=3, **leaves)
     folder, nodes, _ = tables
     found = rd.fit(
         client,
