@@ -134,7 +134,7 @@ def plan(runs: list[dict]) -> dict:
     # Tasks grow with the square of the blocks: overhead = a + b P^2.
     squares = np.array([run["workers"] ** 2 for run in runs])
     seconds = np.array([run["overhead_seconds"] for run in runs])
-    slope, base = np.polyfit(squares, seconds, 1) if len(runs) > 1 else (0.0, seconds[0])
+    slope, base = np.polyfit(squares, seconds, 1)
     one = runs[0]
     work = one["work_seconds"] / one["nodes"] * n / machines / cores
     last = runs[-1]
@@ -143,7 +143,7 @@ def plan(runs: list[dict]) -> dict:
     sent = rows * COLUMNS * 8 / 1e9
     step = max(base, 0) + slope * machines**2 + work + sent / PLAN["network_gigabytes_a_second"]
     entries, own = 2 * PLAN["edges"] / machines, n / machines
-    matrix = (4 * entries + 24 * (own + rows)) / 1e9
+    matrix = (5 * entries + 32 * (own + rows)) / 1e9
     vectors = 2 * 3 * COLUMNS * 8 * (own + rows) / 1e9  # a state and the next one
     return {
         **PLAN,
@@ -214,11 +214,9 @@ def text(record: dict) -> str:
 def run() -> None:
     about = records.provenance("python -m benchmarks.distributed")
     about["versions"] |= records.versions(("dask", "distributed"))
-    runs = []
-    for workers in WORKERS:
-        runs.append(measure(workers))
-        record = about | {"threads": 1, "cores": os.cpu_count(), "runs": runs, "plan": plan(runs)}
-        records.write("distributed", record, text(record))
+    runs = [measure(workers) for workers in WORKERS]
+    record = about | {"threads": 1, "cores": os.cpu_count(), "runs": runs, "plan": plan(runs)}
+    records.write("distributed", record, text(record))
     print(text(record))
 
 

@@ -10,7 +10,7 @@ from scipy.sparse.linalg import splu
 
 import dense
 from graphs import CASES, case, grid, small_world
-from residua.numerics import Shifted, cholesky, weighted_sum
+from residua.numerics import Shifted, Sparse, cholesky, weighted_sum
 from residua.numerics.cholesky import HAS_CHOLMOD, Factor, Family, factor_seconds, identity_minus
 from residua.numerics.ldl import LDL
 
@@ -148,6 +148,14 @@ def test_one_pattern_serves_every_alpha(name, work, monkeypatch):
         A = dense.precision(c.S, alphas)
         assert_allclose(factor.logdet, np.linalg.slogdet(A)[1], rtol=1e-11, atol=1e-12)
         assert_allclose(family.traces(factor), [(np.linalg.inv(A) * S).sum() for S in c.S], rtol=1e-9, atol=1e-10)
+
+
+def test_a_pivot_of_zero_is_refused():
+    S = CASES["path"].terms[0]
+    family = Family([Sparse(S.indptr, S.indices, None, np.ones(S.shape[0]))], cholmod=False)
+    family.factor(np.array([0.1]))
+    with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
+        family.factor(np.array([1.0]))
 
 
 @pytest.mark.parametrize("alpha", [1.5, -3.0, np.nan])

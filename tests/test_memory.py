@@ -33,7 +33,9 @@ def test_more_of_anything_takes_more(base, more):
 
 def test_memory_grows_with_the_graph_and_not_with_its_square():
     ten = replace(SMALL, nodes=1_000_000, edges=5_000_000, labels=600_000)
-    assert estimate(ten).bytes == pytest.approx(10 * estimate(SMALL).bytes, rel=0.01)
+    hundred = replace(SMALL, nodes=10_000_000, edges=50_000_000, labels=6_000_000)
+    assert estimate(hundred).bytes == pytest.approx(10 * estimate(ten).bytes, rel=0.01)
+    assert 10 < estimate(ten).bytes / estimate(SMALL).bytes < 13  # and a copy in another order
 
 
 def test_a_job_is_told_from_its_graph():

@@ -9,7 +9,7 @@ from graphs import CASES, small_world
 from residua import Cholesky, Graph, GraphRegressor
 from residua.gaussian import Conditional, Likelihood
 from residua.gaussian.objective import Objective
-from residua.numerics import order
+from residua.numerics import Sparse, order
 
 
 def ring(n, rng=None):
@@ -41,6 +41,23 @@ def test_an_order_is_looked_for_where_it_is_worth_having(small, rng):
     apart = np.abs(np.repeat(np.arange(4000), np.diff(S.indptr)) - S.indices)
     assert np.median(apart) < 20
     assert ring(900, rng).near_order is None  # small
+
+
+def test_isolated_nodes_and_hubs_do_not_keep_from_an_order_or_from_coming_back(small, rng, monkeypatch):
+    name = rng.permutation(6000)
+    source = np.repeat(np.arange(4000), 3)
+    target = (source + np.tile([1, 2, 3], 4000)) % 4000
+    graph = Graph.from_edges(name[source], name[target], nodes=np.arange(6000))
+    assert graph.near_order is not None
+    assert not graph.near_order.flags.writeable
+    monkeypatch.setattr(order, "MOST", 5)  # scipy takes the square of the largest degree
+    assert Graph.from_edges(name[source], name[target], nodes=np.arange(6000)).near_order is None
+
+
+def test_a_pattern_that_is_not_symmetric_is_refused():
+    S = Sparse(np.array([0, 0, 0, 3]), np.array([0, 1, 2]), None, np.ones(3))
+    with pytest.raises(ValueError, match="not symmetric"):
+        S.submatrix(np.array([2, 1, 0]))
 
 
 @pytest.mark.parametrize("rows", ["all", "some"])

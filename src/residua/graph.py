@@ -19,8 +19,7 @@ import scipy.sparse as sp
 from residua import graph_build as build
 from residua import graph_inputs as inputs
 from residua.graph_build import CSR
-from residua.numerics import Sparse, connected_components
-from residua.numerics.order import near_order
+from residua.numerics import Sparse, connected_components, order
 
 RULES = (
     "A row is an undirected edge: (a, b) and (b, a) are one edge; rows repeated in one direction add up.\n"
@@ -313,7 +312,11 @@ class Graph:
         Heavy work is done in this order; what goes in and what comes out is in that of ``nodes``.
         """
         most = max(self.operators.values(), key=lambda S: S.nnz)
-        return near_order(most)
+        if self.n_nodes < order.LARGE:
+            return None
+        inside = int(np.argmax(self.components == np.bincount(self.components).argmax()))
+        found = order.near_order(most, inside)
+        return None if found is None else read_only(found)
 
     @cached_property
     def _lookup(self) -> pd.Index:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from residua.graph import Graph
+from residua.numerics.order import LARGE
 from residua.numerics.stochastic import FIRST_PROBES
 from residua.regressors.base import LINEAR, NETWORKS
 
@@ -94,8 +95,9 @@ def estimate(job: Job) -> Need:
     True
     """
     n, unknown = job.nodes, job.nodes - job.labels
-    entry = 4 + 8 * job.weighted
-    matrices = 2 * job.edges * entry * (2 if job.edge_types == 1 else 4) + 40.0 * n * job.edge_types
+    entry = 4 + (8 if job.weighted else 2)
+    copies = (2 if job.edge_types == 1 else 4) + (n >= LARGE)  # large graphs may be worked on in another order
+    matrices = 2 * job.edges * entry * copies + 48.0 * n * job.edge_types
     base = _base_bytes(job)
     probes = 8.0 * FIRST_PROBES * (4 * n + 2 * unknown) if job.correlation == "learned" else 0.0
     draws = 8.0 * DRAWS * (2 * n + 4 * unknown) + 8.0 * (job.edges + n)

@@ -45,7 +45,7 @@ NOTES = (
 ON_SPINS = (
     "ising has new spins for every seed, and the authors' draw is not to be had, so their figure is one of other data. "
     "On the same spins: our average; the paper's C-GNN by its own protocol; the law that the spins were drawn from, "
-    "coupling and field known, above which no method can be expected to come."
+    "coupling and field known: from the training labels alone, nothing can be expected to come above it."
 )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from residua.datasets.ising import draw_spins
+from residua.datasets.ising import FIELD, draw_spins, local_field
 from residua.experiments import sets, transductive
 from residua.experiments.runs import Task, Values
 from residua.experiments.splits import random_split
@@ -32,11 +32,10 @@ def work(task: Task) -> dict[str, Values]:
 
 
 def mean_spins(
-    known: np.ndarray, coupling: float, field: float = 0.10, draws: int = 1000, sweeps: int = 40, random_state: int = 0
+    known: np.ndarray, coupling: float, field: float = FIELD, draws: int = 1000, sweeps: int = 40, random_state: int = 0
 ) -> np.ndarray:
     """(size²,) mean of each spin of a square grid under its law, given the spins that ``known`` has (NaN elsewhere)."""
     size = round(len(known) ** 0.5)
-    axis = np.linspace(-1, 1, size)
-    local = np.where(np.isnan(known), field * np.outer(axis, axis).ravel(), HELD * np.nan_to_num(known))
+    local = np.where(np.isnan(known), local_field(size, field).ravel(), HELD * np.nan_to_num(known))
     grids = np.broadcast_to(local.reshape(size, size), (draws, size, size))
     return draw_spins(grids, coupling, sweeps, np.random.default_rng(random_state)).mean(axis=0).ravel()

@@ -93,7 +93,10 @@ class Objective:
         return 2 * (r - pull) / self._q
 
     def correction(self) -> np.ndarray:
-        """(n,) the residuals of the last loss, carried on to the nodes that did not enter; 0 where none reaches."""
+        """(n,) the residuals of the last loss, carried on to the nodes that did not enter; 0 where none reaches.
+
+        To be read, not written to.
+        """
         assert self._last is not None
         if self._in_place:
             return self._last
@@ -104,11 +107,12 @@ class Objective:
     def refit(self, r: np.ndarray) -> None:
         """Bring alpha to its best for residuals r: thoroughly the 1st, 2nd, 8th, 32nd ... time.
 
-        It moves less and less; in between, a Newton step follows it. Several edge types wait for the next time, since
-        each of their slopes takes a factorisation.
+        It moves less and less; in between, a Newton step follows it. Several edge types wait for the 4th, 16th ... time
+        instead, since each of their slopes takes a factorisation.
         """
         self._refits += 1
-        if self._a is None or self._refits in THOROUGH:
+        often = len(self.alpha) > 1 and self._refits & (self._refits - 1) == 0
+        if self._a is None or often or self._refits in THOROUGH:
             profile = Profile(self.likelihood, r)
             a = profile.optimise(self._a, rough=True)
             self._curvature = float(profile.hessian(a)[0, 0]) if len(a) == 1 else 0.0

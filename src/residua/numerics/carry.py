@@ -53,7 +53,12 @@ def _carry(all_rows, inside, alpha, L, U, r, x, slope, goal, max_iter):
         start[k], rest[k] = x[np.uint64(U[k])], -rest[k]
     _, left = cg_column_from(*inside, alpha, rest, start, goal, max_iter)
     for k in range(len(U)):
-        i = np.uint64(U[k])
-        x[i], xs[i] = start[k], scale[i] * start[k]
+        at = np.uint64(U[k])
+        x[at], xs[at] = start[k], scale[at] * start[k]
     _product_rows(L, *all_rows, alpha, x, xs, slope)
-    return np.dot(r, slope) - np.dot(start, rest), left  # x'G x, right to second order in what is left at U
+    q = 0.0  # x'G x, right to second order in what is left at U; summed here, since BLAS sums as it has threads
+    for k in range(len(L)):
+        q += r[k] * slope[k]
+    for k in range(len(U)):
+        q -= start[k] * rest[k]
+    return q, left

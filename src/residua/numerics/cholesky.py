@@ -91,6 +91,7 @@ class Family:
         self.entries = [S.to_scipy().tocoo() for S in terms] + [sp.eye_array(n, format="coo")]
         self._arrange(np.arange(n))
         self.pattern: Pattern | None = None
+        self.ordered = False
 
     def _arrange(self, place: np.ndarray) -> None:
         """The terms and the identity with row i at ``place[i]``, each with a place for every entry of any."""
@@ -103,13 +104,17 @@ class Family:
             self.parts.append(sp.coo_array((values, (rows, columns)), shape=m.shape).tocsc())
 
     def factor(self, alpha: np.ndarray) -> Factor | LDL:
-        if self.pattern is None:
-            self._arrange(np.argsort(Factor(self._matrix(alpha), self.cholmod).order))
-            self.pattern = Pattern(self._matrix(alpha))
+        if not self.ordered:
+            self._find_order(alpha)
         A = self._matrix(alpha)
-        if self.pattern.work <= COMPILED_WORK and not self.cholmod:
-            return self.pattern.factor(A)
-        return Factor(A, self.cholmod, ordered=True)
+        return Factor(A, self.cholmod, ordered=True) if self.pattern is None else self.pattern.factor(A)
+
+    def _find_order(self, alpha: np.ndarray) -> None:
+        self._arrange(np.argsort(Factor(self._matrix(alpha), self.cholmod).order).astype(np.int32))
+        self.ordered = True
+        if not self.cholmod:
+            pattern = Pattern(self._matrix(alpha))
+            self.pattern = pattern if pattern.work <= COMPILED_WORK else None
 
     def _matrix(self, alpha: np.ndarray) -> sp.csc_array:
         *terms, identity = self.parts

@@ -199,7 +199,9 @@ def cg_column_from(indptr, indices, weights, scale, alpha, r, x, goal, max_iter)
     p = r.copy()
     ap = np.empty_like(r)
     ps = np.empty_like(r)
-    rr = np.dot(r, r)
+    rr = 0.0
+    for i in range(n):
+        rr += r[i] * r[i]
     step = 0
     while rr > goal and step < max_iter:
         for i in range(n):
@@ -243,16 +245,22 @@ def submatrix_rows(indptr, indices, weights, rows, position, count_only, out_ind
 
 @compiled
 def arranged_rows(indptr, indices, weights, rows, position, out_indptr, out_indices, out_weights):
-    """The same for rows in any order: entries are dealt to the rows they mirror, so that columns come out sorted."""
+    """The same for rows in any order: entries are dealt to the rows they mirror, so that columns come out sorted.
+
+    False, and nothing of use, where the pattern is not symmetric.
+    """
     free = out_indptr[:-1].copy()
     for new, i in enumerate(rows):
         for e in range(indptr[i], indptr[i + 1]):
             j = position[indices[e]]
             if j >= 0:
+                if free[j] == out_indptr[j + 1]:
+                    return False
                 out_indices[free[j]] = new
                 if weights is not None:
                     out_weights[free[j]] = weights[e]
                 free[j] += 1
+    return True
 
 
 @compiled

@@ -98,7 +98,7 @@ def _symbolic(indptr, indices):
     return colptr, rows
 
 
-@compiled(fastmath={"reassoc", "contract", "nsz"})
+@compiled(fastmath={"contract", "nsz"}, error_model="numpy")
 def _factor(colptr, rows, indptr, indices, data):
     """Row k of L from the rows above: ``L D x = a`` on the nodes that row k reaches in the elimination tree."""
     n = len(colptr) - 1

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from residua.numerics.cholesky import Factor, Family, factor_seconds
+from residua.numerics.ldl import LDL
 from residua.numerics.operator import Sparse, weighted_sum
 
 
@@ -122,9 +123,9 @@ class _Factored(Ratio):
         self.sides = [(1, Family(terms, cholmod))]
         if len(subset):
             self.sides.append((-1, Family([S.submatrix(subset) for S in terms], cholmod)))
-        self._last: tuple[bytes, list[Factor]] = (b"", [])
+        self._last: tuple[bytes, list[Factor | LDL]] = (b"", [])
 
-    def _factors(self, alpha: np.ndarray) -> Iterator[tuple[int, Family, Factor]]:
+    def _factors(self, alpha: np.ndarray) -> Iterator[tuple[int, Family, Factor | LDL]]:
         """Both factors; kept, since value and gradient are asked for the same alpha."""
         if self._last[0] != alpha.tobytes():
             self._last = (alpha.tobytes(), [family.factor(alpha) for _, family in self.sides])

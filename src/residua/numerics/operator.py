@@ -122,7 +122,10 @@ class Sparse(Operator):
         else:
             kernel = kernels.combine_column_small if small else kernels.combine_column
             z, q0 = (None, None) if Z is None or q is None else (Z[:, 0], q[0])
-            room = self._rooms.pop() if self._rooms else np.empty_like(self.scale)
+            try:
+                room = self._rooms.pop()
+            except IndexError:
+                room = np.empty_like(self.scale)
             self._call(kernel, small, (*matrix, V[:, 0], room, p[0], z, q0, out[:, 0]), dots)
             self._rooms.append(room)
         return out, np.empty(0) if dots is None else dots.sum(axis=0)
@@ -134,7 +137,9 @@ class Sparse(Operator):
             kernel(self.blocks, *arguments, dots)
 
     def __getstate__(self) -> dict:
-        return self.__dict__ | {"_rooms": []}
+        return {name: value for name, value in self.__dict__.items() if name not in ("coded", "_rooms")} | {
+            "_rooms": []
+        }
 
     def product_at(self, rows: np.ndarray, v: np.ndarray) -> np.ndarray:
         """``(S v)`` at the given rows, for v (n,)."""
@@ -152,8 +157,8 @@ class Sparse(Operator):
         weights = nothing[1] if self.weights is None else np.empty(indptr[-1], self.dtype)
         if (np.diff(rows) > 0).all():
             kernels.submatrix_rows(*arrays, False, indptr, indices, weights)
-        else:
-            kernels.arranged_rows(*arrays, indptr, indices, weights)
+        elif not kernels.arranged_rows(*arrays, indptr, indices, weights):
+            raise ValueError("the matrix is not symmetric, so the graph is damaged; build it anew.")
         return Sparse(indptr, indices, None if self.weights is None else weights, self.scale[rows])
 
     def diagonal(self) -> np.ndarray:
