@@ -19,7 +19,8 @@ intrinsic: Any = extending.intrinsic  # what it decorates is called without its 
 I32, I64, F64 = ir.IntType(32), ir.IntType(64), ir.DoubleType()
 LANES = 8
 PART = 1024  # entries that are summed one by one
-AHEAD = 24  # entries: memory is asked for this long before it is needed
+AHEAD = (8, 24)  # entries, fewest and most: memory is asked for this long before it is needed
+AHEAD_BYTES = 8192  # that may be under way meanwhile, or requests wait for one another
 # With masks a whole short row is one gather; elsewhere the compiler would take it apart again.
 MASKED_GATHERS = bool(binding.get_host_cpu_features().get("avx512f"))
 
@@ -125,6 +126,7 @@ def _gathered(builder: Any, arrays: dict[str, Any], start: Any, end: Any, at: An
     """
     index, base = arrays["indices"].data, builder.gep(arrays["V"].data, [at])
     vector = ir.VectorType(base.type.pointee, lanes)
+    size = 8 if vector.element == F64 else 4
     tail = builder.sub(builder.extract_value(arrays["indices"].shape, 0), ir.Constant(I64, 1))
     before, zero = builder.block, ir.Constant(vector, None)
     parts, loop, body, part_done, after = (
@@ -149,10 +151,9 @@ def _gathered(builder: Any, arrays: dict[str, Any], start: Any, end: Any, at: An
     builder.position_at_end(body)
     j = builder.sext(_item(builder, index, e), I64)
     gathered = _load(builder, base, builder.mul(j, k), lanes)
-    later = builder.add(e, ir.Constant(I64, AHEAD))
+    later = builder.add(e, ir.Constant(I64, max(AHEAD[0], min(AHEAD[1], AHEAD_BYTES // (lanes * size)))))
     later = builder.select(builder.icmp_signed("<", later, tail), later, tail)
     later = builder.sext(_item(builder, index, later), I64)
-    size = 8 if vector.element == F64 else 4
     _ask_for(builder, builder.gep(base, [builder.mul(later, k)]), lanes * size)
     if "codes" not in arrays:
         _ask_for(builder, builder.gep(arrays["scale"].data, [later]), size)
