@@ -54,8 +54,9 @@ PLACES = [
         ("dense ratio", "float(logdets[0] - logdets[1])", "float(logdets[0] + logdets[1])"),
     ),
     *_of(
-        "numerics/cholesky.py",
+        "numerics/ldl.py",
         "tests/test_cholesky.py",
+        ("pivot of a factor", "own -= entry * value", "own += entry * value"),
         ("diagonal of the inverse", "own += total[rows[e]] * values[e]", "own -= total[rows[e]] * values[e]"),
         ("row of the inverse", "total[k] += diagonal[k] * factor[k]", "total[k] -= diagonal[k] * factor[k]"),
     ),
