@@ -379,6 +379,20 @@ def test_fit_from_tables_is_that_of_one_machine(client, tables, tmp_path):
     assert (written["lower"] <= written["prediction"]).all()
 
 
+def fit_with(client, folder, estimator):
+    """A small fit with a regressor on dask arrays as base."""
+    return rd.fit(
+        client,
+        edges=folder / "edges",
+        nodes=folder / "nodes",
+        target="price",
+        base=rd.DaskRegressor(estimator, folds=2),
+        logdet=residua.Lanczos(probes=2, steps=8),
+        draws=4,
+        blocks=2,
+    )
+
+
 class NormalEquations:
     """A regressor on dask arrays, as ``xgboost.dask`` has them: lazy in, lazy out."""
 
@@ -396,16 +410,7 @@ class NormalEquations:
 def test_a_regressor_on_dask_arrays_is_cross_fitted(client, tables):
     folder, nodes, _ = tables
     estimator = NormalEquations()
-    found = rd.fit(
-        client,
-        edges=folder / "edges",
-        nodes=folder / "nodes",
-        target="price",
-        base=rd.DaskRegressor(estimator, folds=2),
-        logdet=residua.Lanczos(probes=2, steps=8),
-        draws=4,
-        blocks=2,
-    )
+    found = fit_with(client, folder, estimator)
     assert not hasattr(estimator, "theta")  # the one given is left as it was
     X, y = nodes[["size", "rooms"]].to_numpy(), nodes["price"].to_numpy()
     there = ~np.isnan(y)
@@ -430,16 +435,7 @@ def test_a_regressor_on_dask_arrays_is_cross_fitted(client, tables):
 def test_boosted_trees_on_dask_are_a_base(client, tables, library, name, leaves):
     trees = getattr(pytest.importorskip(library), name)(n_estimators=20, max_depth=3, **leaves)
     folder, nodes, _ = tables
-    found = rd.fit(
-        client,
-        edges=folder / "edges",
-        nodes=folder / "nodes",
-        target="price",
-        base=rd.DaskRegressor(trees, folds=2),
-        logdet=residua.Lanczos(probes=2, steps=8),
-        draws=4,
-        blocks=2,
-    )
+    found = fit_with(client, folder, trees)
     base, y = found.predictions["base"].to_numpy(), nodes["price"].to_numpy()
     there = ~np.isnan(y)
     assert np.corrcoef(base[there], y[there])[0, 1] > 0.5

@@ -264,26 +264,6 @@ def arranged_rows(indptr, indices, weights, rows, position, out_indptr, out_indi
 
 
 @compiled
-def breadth_first(indptr, indices, start, limit):
-    """Up to ``limit`` rows in the order in which they are first reached from ``start``."""
-    seen = np.zeros(len(indptr) - 1, np.bool_)
-    queue = np.empty(limit, np.int64)
-    queue[0] = start
-    seen[start] = True
-    head, tail = 0, 1
-    while head < tail and tail < limit:
-        i = queue[head]
-        head += 1
-        for e in range(indptr[i], indptr[i + 1]):
-            j = indices[e]
-            if not seen[j] and tail < limit:
-                seen[j] = True
-                queue[tail] = j
-                tail += 1
-    return queue[:tail]
-
-
-@compiled
 def _root(parent, i):
     while parent[i] != i:
         parent[i] = parent[parent[i]]  # halve the path on the way up

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-from residua.numerics import kernels
+from residua.numerics.compiled import compiled
 from residua.numerics.operator import Sparse
 
 LARGE = 200_000  # rows: below, the argument of a product stays in a cache
@@ -33,7 +33,7 @@ def near_order(S: Sparse, inside: int) -> np.ndarray | None:
         return None
     starts = np.linspace(0, n - RUN, 10).astype(int)[1:-1]
     now = np.mean([different(S, np.arange(first, first + RUN)) for first in starts])
-    walk = kernels.breadth_first(S.indptr, S.indices, inside, 8 * RUN)
+    walk = breadth_first(S.indptr, S.indices, inside, 8 * RUN)
     if len(walk) < 8 * RUN or different(S, walk[-2 * RUN : -RUN]) > WORTH * now:
         return None
     pattern = sp.csr_matrix((np.ones(S.nnz, np.int8), S.indices, S.indptr), shape=S.shape)
@@ -48,3 +48,23 @@ def different(S: Sparse, rows: np.ndarray) -> float:
     first = np.repeat(S.indptr[rows] - np.cumsum(counts) + counts, counts)  # of each row, less the entries before it
     columns = S.indices[first + np.arange(len(first))]
     return len(np.unique(columns)) / max(len(columns), 1)
+
+
+@compiled
+def breadth_first(indptr, indices, start, limit):
+    """Up to ``limit`` rows in the order in which they are first reached from ``start``."""
+    seen = np.zeros(len(indptr) - 1, np.bool_)
+    queue = np.empty(limit, np.int64)
+    queue[0] = start
+    seen[start] = True
+    head, tail = 0, 1
+    while head < tail and tail < limit:
+        i = queue[head]
+        head += 1
+        for e in range(indptr[i], indptr[i + 1]):
+            j = indices[e]
+            if not seen[j] and tail < limit:
+                seen[j] = True
+                queue[tail] = j
+                tail += 1
+    return queue[:tail]
