@@ -106,7 +106,7 @@ def test_a_failing_task_stops_the_run_and_leaves_no_process(tmp_path):
 
 
 def test_the_parts_of_a_split_are_all_nodes_once():
-    split = random_split(101, seed=3)
+    split = random_split(101, 3)
     assert [len(split.train), len(split.validation), len(split.test)] == [61, 20, 20]
     assert sorted(np.concatenate([split.train, split.validation, split.test])) == list(range(101))
     known = split.known(np.arange(101.0))

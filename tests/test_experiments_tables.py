@@ -91,7 +91,7 @@ def test_markdown_table():
 
 def test_one_training_serves_a_method_and_its_propagation():
     todo = tables.tasks("table1", ("MLP", "LP-MLP", "C-MLP", "LP"), Options(seeds=2, datasets=("twitch",)))
-    assert [(task.method, task.seed) for task in todo] == [(m, s) for s in (0, 1) for m in ("MLP", "C-MLP", "LP")]
+    assert [(task.method, task.seed) for task in todo] == [(m, s) for s in (1, 2) for m in ("MLP", "C-MLP", "LP")]
 
 
 def test_names_are_kept_in_their_order_and_unknown_ones_refused():
@@ -188,7 +188,7 @@ def test_a_comparison_is_written_in_full(tmp_path):
     for method, results in {"GNN": {"GNN": 0.5, "LP-GNN": 0.7}, "C-GNN": {"C-GNN": 0.69}}.items():
         values = {name: {"score": score, "alpha": [0.95], "beta": 66.0} for name, score in results.items()}
         with open(tmp_path / "table1.jsonl", "a") as file:
-            file.write(Record(Task("table1", "election", method, 0), values, 1.0).line() + "\n")
+            file.write(Record(Task("table1", "election", method, 1), values, 1.0).line() + "\n")
     options = Options(1, ("election",), ("GNN", "LP-GNN", "C-GNN"), folder=tmp_path)
     result = tables.table1(options, lambda *_: None)
     assert "0.500 ± 0.000 (0.51; 0.508) -0.010" in result.markdown

@@ -31,7 +31,7 @@ def reproduce(
         ),
     ],
     seeds: Annotated[int, typer.Option(min=1, help="Random splits.")] = 10,
-    first_seed: Annotated[int, typer.Option(min=0, help="The first of them.")] = 0,
+    first_seed: Annotated[int, typer.Option(min=0, help="The first of them.")] = 1,
     datasets: Annotated[str | None, typer.Option(help="Only these, with commas: election,twitch.")] = None,
     methods: Annotated[str | None, typer.Option(help="Only these, with commas: GNN,C-GNN.")] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Processes side by side.")] = 2,

@@ -1,10 +1,16 @@
-"""Which labels are known: random 60 % for learning, the rest half for validation and half for the test."""
+"""Which labels are known: random 60 % for learning, the rest half for validation and half for the test.
+
+Seeds 1 to 10 are the authors' own splits: the same nodes, from the same random numbers.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
+
+from residua.experiments.julia import Julia
 
 
 @dataclass(frozen=True)
@@ -22,9 +28,9 @@ class Split:
         return out
 
 
-def random_split(n: int, seed: int, share: float = 0.6) -> Split:
-    """The paper's split of n nodes."""
-    order = np.random.default_rng(seed).permutation(n)
-    train = round(share * n)
+def random_split(n: int, random: int | Julia, share: float = 0.6) -> Split:
+    """The paper's split of n nodes; ``random`` is a seed, or the generator of the authors' with which to go on."""
+    order = (random if isinstance(random, Julia) else Julia(random)).permutation(n)
+    train = math.ceil(share * n)
     half = train + (n - train) // 2
     return Split(np.sort(order[:train]), np.sort(order[train:half]), np.sort(order[half:]))

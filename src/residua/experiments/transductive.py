@@ -16,7 +16,7 @@ from residua import GraphRegressor, propagate
 from residua.datasets import Dataset
 from residua.experiments import sets
 from residua.experiments.runs import Task, Values
-from residua.experiments.splits import Split, random_split
+from residua.experiments.splits import Split
 
 # Name of a base in the tables -> kind of network.
 NETWORKS = {"MLP": "mlp", "GNN": "sage", "GCN": "gcn", "SAGE-max": "sage-max", "SAGE-pool": "sage-pool"}
@@ -31,8 +31,7 @@ def training_of(method: str) -> str:
 
 def work(task: Task) -> dict[str, Values]:
     """Train once; the results of every method that this training answers for."""
-    data = sets.load(task.dataset, task.seed, task.setting == QUICK)
-    split = random_split(len(data.y), task.seed)
+    data, split = sets.draw(task.dataset, task.seed, task.setting == QUICK)
 
     def result(prediction: np.ndarray) -> Values:
         return {"score": sets.score(task.dataset, data.y[split.test], prediction[split.test])}
