@@ -71,8 +71,8 @@ def _seeded(seed: int) -> np.ndarray:
         s[i] = r
     words = [low | high << 32 for low, high in zip(s[::2], s[1::2], strict=True)]
     words[:-2] = [word & FRACTION | ONE for word in words[:-2]]
-    last = zip(words[-2:], CHECK, PARITY, strict=True)
-    odd = sum(((word ^ check) & parity).bit_count() for word, check, parity in last)
+    final = zip(words[-2:], CHECK, PARITY, strict=True)
+    odd = sum(((word ^ check) & parity).bit_count() for word, check, parity in final)
     words[-1] ^= 1 - odd % 2  # else the period might be short
     return np.array(words, np.uint64)
 
