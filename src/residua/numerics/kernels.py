@@ -77,6 +77,26 @@ def combine_column_small(indptr, indices, weights, scale, v, vs, p, z, q, out, d
 
 @compiled
 def _combine_rows(first, last, indptr, indices, weights, scale, codes, table, V, p, Z, q, out, dots):
+    """Usual numbers of columns in one go; each number is a loop of its own, so they are written out."""
+    k = V.shape[1]
+    if k == 64:
+        for i in range(first, last):
+            a, b = indptr[i], indptr[i + 1]
+            combined_row(i, None, a, b, indices, weights, scale, codes, table, V, p, Z, q, out, dots, 64)
+    elif k == 32:
+        for i in range(first, last):
+            a, b = indptr[i], indptr[i + 1]
+            combined_row(i, None, a, b, indices, weights, scale, codes, table, V, p, Z, q, out, dots, 32)
+    elif k == 16:
+        for i in range(first, last):
+            a, b = indptr[i], indptr[i + 1]
+            combined_row(i, None, a, b, indices, weights, scale, codes, table, V, p, Z, q, out, dots, 16)
+    else:
+        _combine_parts(first, last, indptr, indices, weights, scale, codes, table, V, p, Z, q, out, dots)
+
+
+@compiled
+def _combine_parts(first, last, indptr, indices, weights, scale, codes, table, V, p, Z, q, out, dots):
     """As many columns at a time as registers hold; written out, since each number is a loop of its own."""
     k = V.shape[1]
     for i in range(first, last):

@@ -84,11 +84,14 @@ def combined_row(
 ) -> Any:
     """One row of ``out = (S V) p + Z q`` in columns ``column`` to ``column + width``, its part of ``out'V`` to dots.
 
-    What an entry is multiplied by is ``table[codes[e]]``, or, without codes, ``weights[e] scale[j]``. Without dots no
-    inner product is formed.
+    Where ``column`` is None, these are all columns. What an entry is multiplied by is ``table[codes[e]]``, or, without
+    codes, ``weights[e] scale[j]``. Without dots no inner product is formed.
     """
     lanes = width.literal_value
-    signature = types.void(*[types.intp] * 4, indices, weights, scale, codes, table, V, p, Z, q, out, dots, width)
+    whole = isinstance(column, types.NoneType)
+    at = column if whole else types.intp
+    positions = types.intp, at, types.intp, types.intp
+    signature = types.void(*positions, indices, weights, scale, codes, table, V, p, Z, q, out, dots, width)
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         row, at, start, end = args[:4]
@@ -99,7 +102,8 @@ def combined_row(
             for name, kind, value in kinds
             if isinstance(kind, types.Array)
         }
-        k = builder.extract_value(arrays["V"].shape, 1)
+        k = ir.Constant(I64, lanes) if whole else builder.extract_value(arrays["V"].shape, 1)
+        at = ir.Constant(I64, 0) if whole else at
         place = builder.add(builder.mul(row, k), at)
         total = _gathered(builder, arrays, start, end, at, k, lanes)
         total = builder.fmul(total, _everywhere(builder, _item(builder, arrays["scale"].data, row), lanes))
@@ -159,7 +163,7 @@ def _gathered(builder: Any, arrays: dict[str, Any], start: Any, end: Any, at: An
         _ask_for(builder, builder.gep(arrays["scale"].data, [later]), size)
     factor = _everywhere(builder, _factor(builder, arrays, e, j), lanes)
     part = builder.fmul(gathered, factor, flags=["contract"])
-    e.add_incoming(builder.add(e, ir.Constant(I64, 1)), builder.block)
+    e.add_incoming(_unforeseen(builder, builder.add(e, ir.Constant(I64, 1))), builder.block)
     total.add_incoming(builder.fadd(total, part, flags=["contract"]), builder.block)
     builder.branch(loop)
 
@@ -171,6 +175,14 @@ def _gathered(builder: Any, arrays: dict[str, Any], start: Any, end: Any, at: An
 
     builder.position_at_end(after)
     return summed
+
+
+def _unforeseen(builder: Any, value: Any) -> Any:
+    """The value, but the compiler cannot know: counts of entries would be unrolled, and short rows gain nothing by it.
+
+    An unrolled loop ends in two places, and the processor mispredicts both.
+    """
+    return builder.asm(ir.FunctionType(value.type, [value.type]), "", "=r,0", [value], False)
 
 
 def _factor(builder: Any, arrays: dict[str, Any], e: Any, j: Any) -> Any:
