@@ -8,8 +8,8 @@ values, residua the pattern and, beside each entry, a byte that tells its column
 
 Before each product X is written anew by all threads, as each step of a solver does; that is not timed. The two take
 turns, so that a disturbance of the machine meets both; scipy comes after, since it would warm the cache with MKL's
-matrix. Where arrays come to lie decides over a tenth, so all are laid down at several places. The shortest time of each
-is told.
+matrix. Where arrays come to lie decides over a tenth, so all are laid down at several places. Times are medians over
+turns and places, and so is the ratio of two that followed one another.
 """
 
 import os
@@ -57,23 +57,22 @@ def erdos_renyi(n: int, degree: int = 10, seed: int = 1) -> tuple[np.ndarray, np
 
 def take_turns(
     contenders: dict[str, Callable[[], object]], turns: int, before: Callable[[], object] = lambda: None
-) -> dict[str, float]:
-    """Shortest milliseconds of each; ``before`` is called before each and not timed."""
-    best = dict.fromkeys(contenders, np.inf)
+) -> dict[str, np.ndarray]:
+    """Milliseconds (turns,) of each; ``before`` is called before each and not timed."""
+    times = {name: np.zeros(turns + 1) for name in contenders}
     for turn in range(turns + 1):
         for name, task in contenders.items():
             before()
             start = time.perf_counter()
             task()
-            if turn:  # the first compiles and touches memory
-                best[name] = min(best[name], (time.perf_counter() - start) * 1e3)
-    return best
+            times[name][turn] = (time.perf_counter() - start) * 1e3
+    return {name: found[1:] for name, found in times.items()}  # the first compiles and touches memory
 
 
 def copy_bandwidth() -> float:
     """GB/s, read and written bytes counted."""
     source, target = np.ones(COPIED), np.zeros(COPIED)
-    return 16e-9 * COPIED / (take_turns({"copy": lambda: copy(source, target)}, 10)["copy"] * 1e-3)
+    return 16e-9 * COPIED / (take_turns({"copy": lambda: copy(source, target)}, 10)["copy"].min() * 1e-3)
 
 
 def measure(graph: residua.Graph, dtype: type, columns: int) -> dict:
@@ -82,14 +81,16 @@ def measure(graph: residua.Graph, dtype: type, columns: int) -> dict:
     found = [product_times(operator, columns) for _ in range(PLACES)]
     size, n = np.dtype(dtype).itemsize, graph.n_nodes
     once = 4 * operator.nnz + 8 * (n + 1) + size * n + size * n * columns
-    return {
-        "milliseconds": {name: min(times[name] for times in found) for name in found[0]},
+    times = {name: np.concatenate([times[name] for times in found]) for name in found[0]}
+    ratio = {"ratio": float(np.median(times["MKL"] / times["residua"]))} if "MKL" in times else {}
+    return ratio | {
+        "milliseconds": {name: float(np.median(every)) for name, every in times.items()},
         "moved": once + size * n * columns,
         "gathered": once + size * operator.nnz * columns,
     }
 
 
-def product_times(operator: residua.numerics.Sparse, columns: int) -> dict[str, float]:
+def product_times(operator: residua.numerics.Sparse, columns: int) -> dict[str, np.ndarray]:
     """Milliseconds of every contender, each array at a new place."""
     S = residua.numerics.Sparse(operator.indptr.copy(), operator.indices.copy(), None, operator.scale.copy())
     matrix = sp.csr_matrix(S.to_scipy())
@@ -106,9 +107,9 @@ def product_times(operator: residua.numerics.Sparse, columns: int) -> dict[str, 
     def before() -> None:
         copy(source.ravel(), X.ravel())
 
-    best = take_turns(contenders, COLUMNS[columns], before) | take_turns({"scipy": lambda: matrix @ X}, 1, before)
+    times = take_turns(contenders, COLUMNS[columns], before) | take_turns({"scipy": lambda: matrix @ X}, 1, before)
     assert np.allclose(out, matrix @ X, atol=1e-4 if S.dtype == np.float32 else 1e-12)
-    return best
+    return times
 
 
 def node_orders(n: int, columns: int = 16) -> dict[str, float]:
@@ -128,10 +129,10 @@ def node_orders(n: int, columns: int = 16) -> dict[str, float]:
     }
     X, out, ones = np.ones((n, columns)), np.zeros((n, columns)), np.ones(columns)
     operators = {name: graph.operators["edge"] for name, graph in graphs.items()}
-    best = take_turns(
+    times = take_turns(
         {k: lambda S=S: S.combine(X, ones, out=out, inner=False) for k, S in operators.items()}, COLUMNS[columns]
     )
-    return best | {"ordering": seconds * 1e3}
+    return {name: float(np.median(every)) for name, every in times.items()} | {"ordering": seconds * 1e3}
 
 
 def run(n: int, console: Console) -> None:
@@ -158,7 +159,7 @@ def report(record: dict) -> str:
     for found in record["results"]:
         ms = found["milliseconds"]
         speed = {what: found[what] / ms["residua"] * 1e-6 / copied for what in ("moved", "gathered")}
-        mkl = [f"{ms['MKL']:.1f}", f"{ms['MKL'] / ms['residua']:.2f}"] if "MKL" in ms else ["not installed", ""]
+        mkl = [f"{ms['MKL']:.1f}", f"{found['ratio']:.2f}"] if "MKL" in ms else ["not installed", ""]
         where = [found["graph"], found["type"], str(found["columns"])]
         reached = [f"{speed[what]:.2f}" for what in ("moved", "gathered")]
         rows.append([*where, f"{ms['residua']:.1f}", *mkl, f"{ms['scipy']:.1f}", *reached])
