@@ -29,6 +29,7 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 import residua
 from benchmarks import records
 from benchmarks.common import watts_strogatz
+from residua.experiments.provenance import footer
 
 try:
     from sparse_dot_mkl import dot_product_mkl
@@ -146,7 +147,7 @@ def run(n: int, console: Console) -> None:
                 results.append(found)
                 console.print(kind, dtype.__name__, columns, found["milliseconds"], highlight=False)
         speeds.append(copy_bandwidth())
-    about = records.provenance(f"python -m benchmarks.bandwidth {n}")
+    about = records.about(f"python -m benchmarks.bandwidth {n}")
     record = {"about": about, "nodes": n, "copy_gigabytes_per_second": speeds, "results": results}
     record |= {"orders": node_orders(n), "load": os.getloadavg()[1]}
     records.write(NAME, record, report(record))
@@ -172,7 +173,7 @@ def report(record: dict) -> str:
         f"between and after: {speeds} GB/s (read and written). Fractions are of the largest. "
         f"Load of the machine {record['load']:.1f}: above the number of threads, other programs shared it.\n\n"
         f"{records.table(header, rows)}\nThe order of nodes, Watts-Strogatz, 16 columns of float64: "
-        f"{orders}.\n\n{records.footer(record['about'])}"
+        f"{orders}.\n\n{footer(record['about'])}\n"
     )
 
 

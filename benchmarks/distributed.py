@@ -20,6 +20,7 @@ from benchmarks import records
 from benchmarks.common import watts_strogatz
 from residua.distributed import iteration, lanczos, ratio
 from residua.distributed.blocks import Block
+from residua.experiments.provenance import footer, versions
 
 WORKERS = (1, 2, 4)
 ROWS, DEGREE, COLUMNS, STEPS, SMALL = 100_000, 10, 8, 10, 40
@@ -207,13 +208,14 @@ def text(record: dict) -> str:
         "square of the blocks, as it was measured to; the halo is that of this kind of graph.\n\n"
         + records.table(["", "value"], planned)
         + "\n"
-        + records.footer(record)
+        + footer(record)
+        + "\n"
     )
 
 
 def run() -> None:
-    about = records.provenance("python -m benchmarks.distributed")
-    about["versions"] |= records.versions(("dask", "distributed"))
+    about = records.about("python -m benchmarks.distributed")
+    about["versions"] |= versions(("dask", "distributed"))
     runs = [measure(workers) for workers in WORKERS]
     record = about | {"threads": 1, "cores": os.cpu_count(), "runs": runs, "plan": plan(runs)}
     records.write("distributed", record, text(record))

@@ -21,6 +21,7 @@ import numpy as np
 import residua
 from benchmarks import records
 from benchmarks.common import peak_gigabytes, watts_strogatz
+from residua.experiments.provenance import footer
 from residua.metrics import r2
 
 NAME = "gnn-million"
@@ -75,7 +76,7 @@ def run(n: int) -> None:
         command = [sys.executable, "-m", "benchmarks.networks", kind, str(n)]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
         results.append(json.loads(done.stdout.splitlines()[-1]))
-    about = records.provenance(f"python -m benchmarks.networks {n}")
+    about = records.about(f"python -m benchmarks.networks {n}")
     record = {"about": about, "nodes": n, "results": results}
     records.write(NAME, record, report(record))
     print(report(record))
@@ -94,7 +95,7 @@ def report(record: dict) -> str:
         f"# Networks at {record['nodes']:,} nodes\n\nWatts-Strogatz, mean degree 10, {FEATURES} features, widths "
         f'{WIDTHS}. "sage" in full batches, its first average over neighbours computed once; "hops" in mini-batches. '
         "A load above the number of threads says that other programs shared the processors.\n\n"
-        f"{records.table(header, rows)}\n{records.footer(record['about'])}"
+        f"{records.table(header, rows)}\n{footer(record['about'])}\n"
     )
 
 

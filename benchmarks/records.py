@@ -1,36 +1,19 @@
 """Results on disk: what was run, with which versions, when, on how many threads, and what came out."""
 
 import json
-import platform
-from collections.abc import Iterable
-from contextlib import suppress
-from datetime import date
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import numba
+
+from residua.experiments.provenance import provenance
 
 FOLDER = Path("docs") / "results"
 PACKAGES = ("residua", "numpy", "scipy", "numba", "scikit-learn", "pyarrow", "torch", "sparse_dot_mkl", "mkl")
 
 
-def versions(packages: Iterable[str]) -> dict[str, str]:
-    """Of packages that are installed; the others are left out."""
-    found = {}
-    for name in packages:
-        with suppress(PackageNotFoundError):
-            found[name] = version(name)
-    return found
-
-
-def provenance(command: str) -> dict:
+def about(command: str) -> dict:
     """The command and what it ran on."""
-    return {
-        "command": command,
-        "date": date.today().isoformat(),
-        "threads": numba.get_num_threads(),
-        "versions": {"Python": platform.python_version(), **versions(PACKAGES)},
-    }
+    return provenance(command, PACKAGES) | {"threads": numba.get_num_threads()}
 
 
 def read(name: str) -> dict:
@@ -50,8 +33,3 @@ def table(header: list[str], rows: list[list[str]]) -> str:
     """A Markdown table, numbers to the right but for the first column."""
     lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
-
-
-def footer(about: dict) -> str:
-    versions = ", ".join(f"{name} {number}" for name, number in about["versions"].items())
-    return f"`{about['command']}`, {about['date']}, {about['threads']} threads, {versions}\n"

@@ -25,6 +25,7 @@ import pyarrow.parquet as pq
 import residua
 from benchmarks import records
 from benchmarks.common import correlated_residuals, peak_gigabytes, warm_up
+from residua.experiments.provenance import footer
 from residua.gaussian import Likelihood
 from residua.metrics import r2
 
@@ -173,7 +174,7 @@ def one(kind: str, n: int) -> None:
         for step in ("measure",) if (folder / "nodes.parquet").exists() else ("generate", "measure"):
             command = [sys.executable, "-m", "benchmarks.ten_million", step, kind, str(n), str(folder)]
             done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-    about = records.provenance(f"python -m benchmarks.ten_million {kind} {n}")
+    about = records.about(f"python -m benchmarks.ten_million {kind} {n}")
     run = json.loads(done.stdout.splitlines()[-1]) | {"about": about}
     runs = records.read(NAME).get("runs", {}) | {f"{kind} {n}": run}
     runs = {f"{k} {n}": runs[f"{k} {n}"] for k in KINDS for n in SIZES if f"{k} {n}" in runs}
@@ -207,7 +208,7 @@ def report(runs: list[dict]) -> str:
         header = ["nodes", "edges", *STAGES, "total", "processor seconds", "load", "peak memory (GB)"]
         grows = f"\n{exponent(chosen)} (least squares).\n" if len(chosen) > 1 else ""
         parts.append(f"## {kind}\n\n{records.table(header, rows)}{grows}\n{quality(chosen)}")
-    parts.append("".join(records.footer(run["about"]) + "\n" for run in runs))
+    parts.append("".join(footer(run["about"]) + "\n\n" for run in runs))
     return "\n".join(parts)
 
 

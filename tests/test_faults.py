@@ -16,11 +16,12 @@ import pytest
 from residua import atomic
 from residua.atomic import write_atomically
 from residua.datasets import files
+from residua.experiments.provenance import provenance
 from residua.regressors import checkpoint
 from soak import faults, full_disks
 from soak.__main__ import apart
 from soak.parts import PARTS
-from soak.results import Outcome, page, provenance, totals, write_results
+from soak.results import PACKAGES, Outcome, page, totals, write_results
 from soak.victims import Fetch, Fit, Reproduce, Save
 from tables import town, write
 
@@ -215,7 +216,7 @@ def test_a_broken_promise_is_told_by_the_soak_and_its_page(tmp_path, monkeypatch
     good = Outcome("maps", {"inputs": 5, "accepted": 1, "refused": 4}, 1.0)
     bad = Outcome("kill -9", {}, 1.0, "exit code 1: PromiseBroken")
     assert totals([good, bad]) == {"inputs tried": 5, "faults survived": 0, "promises broken": 1}
-    about = provenance("python -m tests.soak")
+    about = provenance("python -m tests.soak", PACKAGES)
     assert "| kill -9 | exit code 1: PromiseBroken | 1 |" in page([good, bad], about)
     write_results(tmp_path, [good, bad], about)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["reliability.json", "reliability.md"]

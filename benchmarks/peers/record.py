@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -20,7 +18,7 @@ from rich.table import Table as Grid
 
 from benchmarks.peers.clock import KIND
 from benchmarks.peers.size import QUICK
-from benchmarks.records import versions
+from residua.experiments.provenance import provenance
 
 Cell = str | int | float | None
 
@@ -78,16 +76,13 @@ def absent(peers: tuple[str, ...]) -> list[str]:
 def origin(part: Part, threads: int, seconds: float) -> dict:
     """Where the numbers of a part come from."""
     options = [f"--only {part.name}", f"--threads {threads}", f"--clock {KIND}", *["--quick"] * QUICK]
-    return {
-        "command": " ".join(["python -m benchmarks.peers", *options]),
-        "date": datetime.now(UTC).date().isoformat(),
+    libraries = (*UNDER, *(PEERS[peer] for peer in part.peers))
+    return provenance(" ".join(["python -m benchmarks.peers", *options]), libraries) | {
         "threads": threads,
         "clock": KIND,
         "cores": os.cpu_count(),
         "load": round(os.getloadavg()[0], 1),
         "seconds": round(seconds),
-        "python": platform.python_version(),
-        "versions": versions((*UNDER, *(PEERS[peer] for peer in part.peers))),
         "not installed": absent(part.peers),
     }
 
@@ -154,7 +149,7 @@ def _markdown(part: dict) -> str:
     lines += [
         f"`{about['command']}`, {about['date']}, {about['threads']} threads on {about['cores']} cores, seconds of the "
         f"{'processor' if about['clock'] == 'cpu' else 'wall clock'}, {about['seconds']} s in all, load average "
-        f"{about['load']} at the end. Python {about['python']}, {libraries}. Peers not installed: {missing}.",
+        f"{about['load']} at the end. {libraries}. Peers not installed: {missing}.",
         "",
     ]
     return "\n".join(lines)

@@ -11,8 +11,9 @@ TESTS = Path(__file__).resolve().parents[1]
 if str(TESTS) not in sys.path:
     sys.path.insert(0, str(TESTS))  # as pytest has it
 
+from residua.experiments.provenance import provenance  # noqa: E402
 from soak.parts import PARTS  # noqa: E402
-from soak.results import Outcome, provenance, shown, totals, write_results  # noqa: E402
+from soak.results import PACKAGES, Outcome, shown, totals, write_results  # noqa: E402
 
 GRACE = 600.0  # seconds beyond its time after which a part counts as hung
 RESULT = "soak-result "
@@ -41,7 +42,7 @@ def main() -> int:
     print(shown(totals(outcomes)), flush=True)
     if set(given.parts) == set(PARTS):
         command = f"python -m tests.soak --minutes {given.minutes:g}" + (f" --seed {given.seed}" if given.seed else "")
-        write_results(given.output, outcomes, provenance(command))
+        write_results(given.output, outcomes, provenance(command, PACKAGES))
     return any(outcome.broken for outcome in outcomes)
 
 

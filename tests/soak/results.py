@@ -1,13 +1,11 @@
 """The figures of a soak, printed and written with the command, the versions and the date that they belong to."""
 
 import json
-import platform
-import time
-from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from residua.atomic import write_atomically
+from residua.experiments.provenance import footer
 from soak.parts import Counts
 
 PACKAGES = ("residua", "numpy", "scipy", "numba", "pandas", "pyarrow", "scikit-learn", "safetensors", "skops", "torch")
@@ -22,11 +20,6 @@ class Outcome(NamedTuple):
     broken: str | None = None
 
 
-def provenance(command: str) -> dict[str, Any]:
-    versions = {name: metadata.version(name) for name in PACKAGES}
-    return {"command": command, "date": time.strftime("%Y-%m-%d"), "python": platform.python_version()} | versions
-
-
 def totals(outcomes: list[Outcome]) -> Counts:
     """Inputs tried and faults survived, over all parts."""
     inputs = sum(outcome.counts.get("inputs", 0) + outcome.counts.get("bombs", 0) for outcome in outcomes)
@@ -39,7 +32,6 @@ def totals(outcomes: list[Outcome]) -> Counts:
 def page(outcomes: list[Outcome], about: dict[str, Any]) -> str:
     """The figures in Markdown."""
     rows = [f"| {o.name} | {shown(o.counts) if o.broken is None else o.broken} | {o.seconds:.0f} |" for o in outcomes]
-    versions = ", ".join(f"{name} {about[name]}" for name in PACKAGES)
     return "\n".join(
         [
             "# Reliability",
@@ -50,7 +42,7 @@ def page(outcomes: list[Outcome], about: dict[str, Any]) -> str:
             "|---|---|---:|",
             *rows,
             "",
-            f"`{about['command']}`, {about['date']}, Python {about['python']}, {versions}",
+            footer(about),
             "",
         ]
     )

@@ -6,13 +6,9 @@ in a file of the output folder, and calls ``advance`` as that does.
 
 from __future__ import annotations
 
-import platform
-import shlex
-import sys
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from importlib import import_module, metadata
+from importlib import import_module
 from pathlib import Path
 
 from residua.experiments.runs import Advance
@@ -108,18 +104,3 @@ def chosen(asked: tuple[str, ...] | None, known: tuple[str, ...], argument: str)
     if unknown or not asked:
         raise ValueError(f"{argument}={', '.join(unknown) or 'nothing'} is unknown; use {', '.join(known)}.")
     return tuple(name for name in known if name in asked)
-
-
-def provenance() -> str:
-    """Command line, versions and date, to stand under a table or a picture."""
-    packages = ("residua", "numpy", "scipy", "scikit-learn", "torch", "torch_geometric")
-    versions = ", ".join(f"{name} {version}" for name in packages if (version := _version(name)))
-    command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
-    return f"`{command}`, {time.strftime('%Y-%m-%d')}, Python {platform.python_version()}, {versions}"
-
-
-def _version(package: str) -> str | None:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return None

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.polynomial.polynomial import polyval, polyvander
 
-from residua.numerics import kernels
 from residua.numerics.cg import CG
 from residua.numerics.lanczos import Quadrature, gauss_rule, tridiagonal
 from residua.numerics.logdet import Estimate, Ratio, Strategy, _positions
 from residua.numerics.operator import Shifted, Sparse, connected_components, weighted_sum
+from residua.numerics.traces import low_traces, power_traces
 
 FIRST_PROBES = 8
 PROBE_NUMBERS = 5_000_000  # in one block of probes: hundreds of them on a large graph are taken in turns
@@ -265,11 +265,11 @@ def _polynomial_fit(rule: Quadrature, count: int) -> np.ndarray:
 def power_moments(S: Sparse, budget: float = np.inf) -> np.ndarray:
     """``tr S^j`` for j = 0..2, and 3, 4 where S^2 costs less than ``budget`` products with a vector."""
     arrays = (S.indptr, S.indices, S.weights, S.scale, S.blocks)
-    low = kernels.low_traces(*arrays).sum(axis=0)
+    low = low_traces(*arrays).sum(axis=0)
     degree = np.diff(S.indptr).astype(float)
     if degree @ degree > budget * max(S.nnz, 1):
         return np.array([S.shape[0], *low])
-    return np.array([S.shape[0], *low, *kernels.power_traces(*arrays).sum(axis=0)])
+    return np.array([S.shape[0], *low, *power_traces(*arrays).sum(axis=0)])
 
 
 class Constants:
