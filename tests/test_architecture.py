@@ -33,6 +33,7 @@ BELOW["cli"] = set(BELOW)
 LAYER = {
     "graph_build": "graph",
     "graph_inputs": "graph",
+    "graph_report": "graph",
     "average": "estimator",
     "comparison": "estimator",
     "nn": "estimator",

@@ -16,7 +16,8 @@ from sklearn.base import clone
 
 from residua import metrics
 from residua.report.contents import Contents, layers
-from residua.report.plots import INK, layout, strip
+from residua.report.plots import INK, strip
+from residua.report.positions import layout
 from residua.validation import check_choice, check_count, check_fitted
 
 if TYPE_CHECKING:

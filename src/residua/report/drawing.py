@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from residua.report import plots
+from residua.report.positions import layout
 from residua.report.shapes import Shape, centres, is_geographic, read_shapes, snapped
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def make_drawing(graph: Graph, positions: Any, polygons: Any) -> Drawing:
     if polygons is not None:
         return _with_areas(graph, positions, polygons)
     if positions is None:
-        return _dots(plots.layout(graph), "graph", graph.n_edges)
+        return _dots(layout(graph), "graph", graph.n_edges)
     xy, geographic = plots._check_positions(positions, graph, None)
     return _dots(xy / [plots._stretch(xy, geographic), 1], "map" if geographic else "graph", graph.n_edges)
 

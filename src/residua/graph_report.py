@@ -1,0 +1,43 @@
+"""What a graph holds, in a few lines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+RULES = (
+    "A row is an undirected edge: (a, b) and (b, a) are one edge; rows repeated in one direction add up.\n"
+    "Zero weight is no edge. A self-loop of weight w adds w to its node's degree."
+)
+
+
+@dataclass(frozen=True)
+class GraphReport:
+    """What a graph holds; prints as a short table.
+
+    ``unlabelled_components`` counts the components in which no node has a label, ``unlabelled_nodes`` the
+    nodes in them; both are None where ``describe`` was not told the labels.
+    """
+
+    n_nodes: int
+    edges: dict[str, int]
+    weighted: bool
+    self_loops: int
+    isolates: int
+    components: int
+    largest_component: int
+    unlabelled_components: int | None = None
+    unlabelled_nodes: int | None = None
+
+    def __str__(self) -> str:
+        by_type = ", ".join(f"{name} {count:,}" for name, count in self.edges.items())
+        lines = {
+            "nodes": f"{self.n_nodes:,}",
+            "edges": f"{sum(self.edges.values()):,}" + (f" ({by_type})" if len(self.edges) > 1 else ""),
+            "weights": "given" if self.weighted else "all 1",
+            "self-loops": f"{self.self_loops:,}",
+            "isolates": f"{self.isolates:,}",
+            "components": f"{self.components:,} (nodes in the largest: {self.largest_component:,})",
+        }
+        if self.unlabelled_components is not None:
+            lines["without label"] = f"{self.unlabelled_components:,} (nodes in them: {self.unlabelled_nodes:,})"
+        return "\n".join(f"{name:<15}{text}" for name, text in lines.items()) + f"\n{RULES}"
