@@ -13,6 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from graphs import CASES, small_world
 from residua.numerics import Shifted, Sparse, kernels, weighted_sum
 from residua.numerics.compiled import compiled
+from residua.numerics.operator import on_lines
 from residua.numerics.vectors import gathered_total
 
 ROUNDING = {np.float64: 1e-14, np.float32: 1e-6}
@@ -145,9 +146,9 @@ def test_bad_number_spreads_to_neighbours_and_no_further(bad, k):
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("k", [1, 2, 3, 8, 31, 64, 127, 128, 195])
+@pytest.mark.parametrize("k", [1, 2, 3, 8, 16, 31, 32, 64, 127, 128, 195])
 def test_any_number_of_columns_is_the_dense_product(any_case, k, dtype, rng):
-    """127 columns take a vector of each width in turn, 195 two of the widest first."""
+    """16, 32 and 64 columns are one vector; 127 take one of each width in turn, 195 two of the widest first."""
     V, Z = rng.standard_normal((2, any_case.n, k)).astype(dtype)
     p, q = rng.standard_normal((2, k))
     for A, dense in operators(any_case, dtype):
@@ -158,11 +159,21 @@ def test_any_number_of_columns_is_the_dense_product(any_case, k, dtype, rng):
         assert_allclose(dots, (expected * V).sum(axis=0), atol=200 * ROUNDING[dtype])
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_copy_on_lines_begins_with_a_cache_line(dtype, rng):
+    block = rng.standard_normal((7, 6))[:, ::2]
+    copy = on_lines(block, dtype)
+    assert copy.ctypes.data % 64 == 0
+    assert copy.flags.c_contiguous
+    assert copy.dtype == dtype
+    assert_array_equal(copy, block.astype(dtype))
+
+
 @pytest.mark.parametrize("k", [1, 5])
 def test_product_of_columns_apart_in_memory_or_of_another_type(any_case, k, rng):
     wide = rng.standard_normal((2, any_case.n, 2 * k))
     V, Z = wide[0, :, ::2], wide[1, :, 1::2].astype(np.float32)
-    p, q = rng.standard_normal((2, k))
+    p, q = rng.standard_normal((k, 2)).T
     S, dense = any_case.terms[0], any_case.S[0]
     room = np.full((any_case.n, 2 * k), 7.0)
     out, dots = S.combine(V, p, Z, q, out=room[:, ::2])
@@ -251,7 +262,7 @@ def test_threads_may_ask_one_operator_at_once(rng):
     assert pickle.loads(pickle.dumps(S))._rooms == []
 
 
-@pytest.mark.parametrize("k", [1, 8, 13])
+@pytest.mark.parametrize("k", [1, 8, 13, 16])
 @pytest.mark.skipif(numba.config.NUMBA_NUM_THREADS < 2, reason="one thread only")
 def test_result_does_not_depend_on_the_number_of_threads(k, rng):
     S = small_world(n=20_000, seed=4).terms[0]

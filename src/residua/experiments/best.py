@@ -44,8 +44,8 @@ NOTES = (
 )
 
 ON_SPINS = (
-    "On the same spins the law that they were drawn from, coupling and field known: from the training labels alone, "
-    "nothing can be expected to come above it."
+    "The law itself is the one that the spins were drawn from, coupling and field known, on the same spins: from the "
+    "training labels alone, nothing can be expected to come above it."
 )
 
 

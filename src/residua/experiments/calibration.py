@@ -18,7 +18,7 @@ from residua.comparison import SPLITS, held_out
 from residua.diagnosis import LEVELS
 from residua.experiments import sets
 from residua.experiments.forecasts import GPBOOST, METHODS, gpboost_installed
-from residua.experiments.provenance import footer, provenance
+from residua.experiments.provenance import footer
 from residua.experiments.registry import Options, Result, chosen
 from residua.experiments.runs import Advance, Record, Task, Values, read, run
 from residua.experiments.summary import markdown_table
@@ -60,7 +60,7 @@ def calibration(options: Options, advance: Advance) -> Result:
     title = "Do intervals keep what they promise?"
     title = f"{title} Smoke test" if options.quick else f"{title} Mean of {options.seeds} seeds"
     notes = (*NOTES, *_on_gpboost(found)) if GPBOOST in methods else NOTES
-    markdown = "\n\n".join([f"# {title}", *blocks(found), *notes, footer(provenance())]) + "\n"
+    markdown = "\n\n".join([f"# {title}", *blocks(found), *notes, footer()]) + "\n"
     page = options.folder / "calibration.md"
     write_atomically(page, lambda file: file.write(markdown.encode()), "writing the account")
     head, body = summary(found)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from residua.numerics.compiled import compiled
+from residua.validation import check_count
 
 PAIRS, OTHER = 191, 117  # pairs of words, and how far apart two that are mixed lie
 MASKS = np.uint64(0x000FFAFFFFFFFB3F), np.uint64(0x000FFDFFFC90FFFD)
@@ -31,7 +32,8 @@ class Julia:
     """
 
     def __init__(self, seed: int):
-        self.words = _seeded(seed)
+        check_count(seed, "seed", 0)
+        self.words = _seeded(int(seed))
         self.at = np.array([2 * PAIRS])  # of the words, those that were given out
 
     def number(self) -> float:
@@ -52,13 +54,12 @@ def _seeded(seed: int) -> np.ndarray:
     def around(i: int) -> tuple[int, int, int]:
         return (i + middle) % WORDS, (i + further) % WORDS, i - 1
 
-    for step in range(WORDS):
-        i = step % WORDS
+    for i in range(WORDS):
         near, far, last = around(i)
         r = s[i] ^ s[near] ^ s[last]
         r = (r ^ r >> 27) * 1664525 & BITS32
         s[near] = s[near] + r & BITS32
-        r += len(digits) if step == 0 else i + (digits[step - 1] if step <= len(digits) else 0)
+        r += len(digits) if i == 0 else i + (digits[i - 1] if i <= len(digits) else 0)
         s[far] = s[far] + r & BITS32
         s[i] = r & BITS32
     for i in range(WORDS):
@@ -109,7 +110,7 @@ def number(words, at):
 
 @compiled
 def below(words, at, n, mask):
-    """One of 0 .. n - 1; ``mask`` is the least 2^k - 1 that is n - 1 or more."""
+    """One of 0 .. n - 1; ``mask`` is a 2^k - 1 not below n - 1, and decides how often a number is drawn again."""
     while True:
         drawn = np.int64(_next(words, at) & np.uint64(mask))
         if drawn < n:

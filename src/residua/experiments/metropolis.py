@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from residua.datasets import Dataset
-from residua.datasets.ising import local_field, spin_dataset
+from residua.datasets.ising import FIELD, local_field, spin_dataset
 from residua.experiments.julia import Julia, below, number
 from residua.numerics.compiled import compiled
 
@@ -20,7 +20,10 @@ STEPS = 1_000_000
 def authors_ising(random: Julia, size: int, coupling: float) -> Dataset:
     """The spins that the authors' code draws from these random numbers."""
     spins = _metropolis(random.words, random.at, local_field(size), float(coupling), STEPS)
-    notes = (f"Generated: coupling {coupling:g}, {STEPS:,} Metropolis steps with Julia's random numbers.",)
+    notes = (
+        f"Generated: coupling {coupling:g}, field {FIELD:g} times the product of the coordinates, {STEPS:,} Metropolis "
+        "steps with Julia's random numbers.",
+    )
     return spin_dataset(spins.T.ravel(), coupling, notes, "Drawn as in the authors' code.")  # Julia goes down columns
 
 

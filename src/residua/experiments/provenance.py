@@ -12,7 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-PACKAGES = ("residua", "numpy", "scipy", "scikit-learn", "torch", "torch_geometric")
+PACKAGES = ("residua", "numpy", "scipy", "numba", "scikit-learn", "torch", "torch_geometric")
 
 
 def versions(packages: Iterable[str]) -> dict[str, str]:
@@ -33,8 +33,9 @@ def provenance(command: str | None = None, packages: Iterable[str] = PACKAGES) -
     }
 
 
-def footer(about: dict[str, Any]) -> str:
-    """One line to stand under a table or a picture."""
-    threads = [f"{about['threads']} threads"] if "threads" in about else []
+def footer(about: dict[str, Any] | None = None) -> str:
+    """One line to stand under a table or a picture, by default of the command that runs."""
+    about = about or provenance()
+    threads = [f"threads: {about['threads']}"] if "threads" in about else []
     numbers = [f"{name} {number}" for name, number in about["versions"].items()]
     return ", ".join([f"`{about['command']}`", about["date"], *threads, *numbers])

@@ -38,7 +38,7 @@ class Options:
     Parameters
     ----------
     seeds : how many random splits
-    first_seed : the first of them; 1 to 10 are the authors' own splits
+    first_seed : the first of them; the tables of seeds 1 to 10 have the authors' own splits
     datasets, methods : names to keep; None for all
     jobs : processes
     protocol : "paper", as the authors' code runs; "best", as well as we can

@@ -1,6 +1,6 @@
 """Which labels are known: random 60 % for learning, the rest half for validation and half for the test.
 
-Seeds 1 to 10 are the authors' own splits: the same nodes, from the same random numbers.
+With seeds 1 to 10 a fixed data set is split as by the authors: the same nodes, from the same random numbers.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Split:
 
 
 def random_split(n: int, random: int | Julia, share: float = 0.6) -> Split:
-    """The paper's split of n nodes; ``random`` is a seed, or the generator of the authors' with which to go on."""
+    """The paper's split of n nodes, by a seed or by a generator that something was drawn from before."""
     order = (random if isinstance(random, Julia) else Julia(random)).permutation(n)
     train = math.ceil(share * n)
     half = train + (n - train) // 2

@@ -11,7 +11,7 @@ import numpy as np
 
 from residua.atomic import write_atomically
 from residua.experiments.paper import Reference
-from residua.experiments.provenance import footer, provenance
+from residua.experiments.provenance import footer
 from residua.experiments.registry import Result
 from residua.experiments.runs import Record
 
@@ -122,7 +122,7 @@ def finish(
     folder: Path,
 ) -> Result:
     """Write the account and the picture, and return both."""
-    foot = footer(provenance())
+    foot = footer()
     markdown = "\n\n".join([f"# {title}", *blocks, *notes, foot]) + "\n"
     text, picture = folder / f"{name}.md", folder / f"{name}.png"
     write_atomically(text, lambda file: file.write(markdown.encode()), "writing the table")

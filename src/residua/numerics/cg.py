@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from residua.numerics import kernels
-from residua.numerics.operator import Operator, Shifted, Sparse
+from residua.numerics.operator import Operator, Shifted, Sparse, on_lines
 
 # Below this many entries one compiled call beats a Python loop over parallel kernels.
 SMALL = 300_000
@@ -83,7 +83,7 @@ class CG:
     def _block(self, A: Operator, B: np.ndarray, X: np.ndarray, goal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         k = B.shape[1]
         R, _ = A.combine(X, -np.ones(k), B, np.ones(k), inner=False)
-        P = R.copy()
+        P = on_lines(R)
         steps, final = np.zeros(k, int), np.zeros(k)
         live = np.arange(k)  # columns of the caller that the working block still holds
         rr = np.einsum("ij,ij->j", R, R, dtype=float)
@@ -95,7 +95,7 @@ class CG:
             if 2 * moving.sum() <= len(live):
                 self._set_aside(X, x, final, rr, live, ~moving)
                 x, R, P, rr, live = x[:, moving], R[:, moving], P[:, moving], rr[moving], live[moving]
-                x, R, P = map(np.ascontiguousarray, (x, R, P))
+                x, R, P = np.ascontiguousarray(x), np.ascontiguousarray(R), on_lines(P)
                 AP = np.empty_like(P)
                 moving = np.ones(len(live), bool)
             _, pap = A.combine(P, np.ones(len(live)), out=AP)

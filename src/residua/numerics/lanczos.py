@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from residua.numerics.operator import Operator
+from residua.numerics.operator import Operator, on_lines
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ def tridiagonal(A: Operator, Z: np.ndarray, steps: int) -> tuple[np.ndarray, np.
 
     The vectors are kept unnormalised; their norms enter as coefficients, which saves a pass over memory a step.
     """
-    V = np.array(Z, A.dtype, order="C")
-    previous = np.zeros_like(V)
+    V = on_lines(Z, A.dtype)
+    previous = on_lines(np.zeros_like(V))
     norms = np.einsum("ij,ij->j", V, V, dtype=float)
     b_old, b = np.ones_like(norms), np.sqrt(norms)
     diagonal = np.zeros((steps, V.shape[1]))

@@ -19,6 +19,18 @@ from residua.numerics import kernels
 
 # Below this many multiplications one thread is done before a second one has woken.
 SMALL, SMALL_PRODUCT = 100_000, 400_000
+LINE = 64  # bytes that a cache fetches at once
+
+
+def on_lines(block: np.ndarray, dtype: np.dtype | None = None) -> np.ndarray:
+    """A copy that begins with a cache line, so that 64 bytes of a row are one line and not parts of two."""
+    dtype = np.dtype(dtype or block.dtype)
+    size = block.size * dtype.itemsize
+    room = np.empty(size + LINE, np.uint8)
+    start = -room.ctypes.data % LINE
+    out = room[start : start + size].view(dtype).reshape(block.shape)
+    out[...] = block
+    return out
 
 
 class Operator(ABC):
@@ -110,8 +122,8 @@ class Sparse(Operator):
             V, Z = (None if a is None else np.ascontiguousarray(a, self.dtype) for a in (V, Z))
             out[...], dots = self.combine(V, p, Z, q, inner=inner)
             return out, dots
-        p = np.asarray(p, self.dtype)
-        q = None if Z is None else np.asarray(q, self.dtype)
+        p = np.ascontiguousarray(p, self.dtype)
+        q = None if Z is None else np.ascontiguousarray(q, self.dtype)
         k = V.shape[1]
         small = self.nnz * k < SMALL_PRODUCT
         dots = np.zeros((1 if small else len(self.blocks) - 1, k)) if inner else None

@@ -1,8 +1,8 @@
 """Traces of the first powers of S, exactly: what need not be left to chance.
 
-tr S = sum_i S_ii,   tr S^2 = sum_ij S_ij^2,   tr S^3 = sum_ij (S^2)_ij S_ij,   tr S^4 = sum_ij (S^2)_ij^2
+    tr S = sum_i S_ii,   tr S^2 = sum_ij S_ij^2,   tr S^3 = sum_ij (S^2)_ij S_ij,   tr S^4 = sum_ij (S^2)_ij^2
 
-Row i of S^2 is gathered, then met with row i of S and with itself.
+S normalised adjacency.
 """
 
 import numpy as np

@@ -178,9 +178,9 @@ def _gathered(builder: Any, arrays: dict[str, Any], start: Any, end: Any, at: An
 
 
 def _unforeseen(builder: Any, value: Any) -> Any:
-    """The value, but the compiler cannot know: counts of entries would be unrolled, and short rows gain nothing by it.
+    """The value, hidden from the compiler, which would unroll the loop that it counts.
 
-    An unrolled loop ends in two places, and the processor mispredicts both.
+    An unrolled loop ends in two places, and with short rows of unlike lengths the processor mispredicts both.
     """
     return builder.asm(ir.FunctionType(value.type, [value.type]), "", "=r,0", [value], False)
 

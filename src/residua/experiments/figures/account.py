@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from residua.atomic import write_atomically
 from residua.experiments.figures.drawing import DPI
-from residua.experiments.provenance import footer, provenance
+from residua.experiments.provenance import footer
 from residua.experiments.registry import Options, Result
 from residua.experiments.summary import markdown_table
 
@@ -64,4 +64,4 @@ def _markdown(
 ) -> str:
     table = markdown_table(columns, [[MARKUP.sub("", cell) for cell in row] for row in rows])
     listed = "\n".join(f"- {note}" for note in notes)
-    return "\n\n".join([f"# {title}", f"![{title}]({picture})", table, listed, footer(provenance())]) + "\n"
+    return "\n\n".join([f"# {title}", f"![{title}]({picture})", table, listed, footer()]) + "\n"
