@@ -6,7 +6,8 @@ Bytes that must move: indices, row borders and scale once, X read once, the resu
 row of X for every entry of S instead. MKL is asked through ``sparse_dot_mkl`` where that is installed; it reads stored
 values, residua the pattern and, beside each entry, a byte that tells its column's scale.
 
-Before each product X is written anew by all threads, as each step of a solver does; that is not timed. The two take
+X begins with a cache line, as the blocks of our solvers do; what that saves is told too. Before each product X is
+written anew by all threads, as each step of a solver does; that is not timed. The two take
 turns, so that a disturbance of the machine meets both; scipy comes after, since it would warm the cache with MKL's
 matrix. Where arrays come to lie changes times by a tenth, so all are laid down anew several times. Times are medians
 over turns and places, and so is the ratio of two that followed one another.
@@ -30,6 +31,7 @@ import residua
 from benchmarks import records
 from benchmarks.common import watts_strogatz
 from residua.experiments.provenance import footer
+from residua.numerics.operator import on_lines
 
 try:
     from sparse_dot_mkl import dot_product_mkl
@@ -97,7 +99,7 @@ def product_times(operator: residua.numerics.Sparse, columns: int) -> dict[str, 
     matrix = sp.csr_matrix(S.to_scipy())
     matrix.indptr = matrix.indptr.astype(np.int32)
     source = np.random.default_rng(2).standard_normal((S.shape[0], columns)).astype(S.dtype)
-    X = source.copy()
+    X = on_lines(source)
     out, by_mkl, ones = np.zeros_like(X), np.zeros_like(X), np.ones(columns)
     contenders = {"residua": lambda: S.combine(X, ones, out=out, inner=False)}
     if dot_product_mkl:
@@ -130,7 +132,7 @@ def node_orders(n: int, columns: int = 16) -> dict[str, float]:
         "reverse Cuthill-McKee": residua.Graph.from_edges(place[name[source]], place[name[target]], nodes=np.arange(n)),
     }
     source, ones = np.ones((n, columns)), np.ones(columns)
-    X, out = source.copy(), np.zeros_like(source)
+    X, out = on_lines(source), np.zeros_like(source)
     operators = {name: graph.operators["edge"] for name, graph in graphs.items()}
     times = take_turns(
         {k: lambda S=S: S.combine(X, ones, out=out, inner=False) for k, S in operators.items()},
@@ -138,6 +140,15 @@ def node_orders(n: int, columns: int = 16) -> dict[str, float]:
         lambda: copy(source.ravel(), X.ravel()),
     )
     return {name: float(np.median(every)) for name, every in times.items()} | {"ordering": seconds * 1e3}
+
+
+def line_places(n: int, columns: int = 16) -> dict[str, float]:
+    """Milliseconds of a product on a random graph where X begins with a cache line, and 16 bytes past one."""
+    S = residua.Graph.from_edges(*erdos_renyi(n), nodes=np.arange(n)).operators["edge"]
+    room, ones, out = on_lines(np.ones(n * columns + 2)), np.ones(columns), np.zeros((n, columns))
+    X = {"on a line": room[:-2].reshape(n, columns), "16 bytes past": room[2:].reshape(n, columns)}
+    times = take_turns({k: lambda V=V: S.combine(V, ones, out=out, inner=False) for k, V in X.items()}, 30)
+    return {name: float(np.median(every)) for name, every in times.items()}
 
 
 def run(n: int, console: Console) -> None:
@@ -153,6 +164,7 @@ def run(n: int, console: Console) -> None:
         speeds.append(copy_bandwidth())
     about = records.about(f"python -m benchmarks.bandwidth {n}")
     record = {"about": about, "nodes": n, "copy_gigabytes_per_second": speeds, "results": results}
+    record |= {"lines": {size: line_places(size) for size in (n // 20, n)}}
     record |= {"orders": node_orders(n), "load": os.getloadavg()[1]}
     records.write(NAME, record, report(record))
     console.print(report(record), highlight=False, markup=False)
@@ -172,12 +184,16 @@ def report(record: dict) -> str:
     header += ["bytes moved / copy", "bytes gathered / copy"]
     speeds = ", ".join(f"{speed:.1f}" for speed in record["copy_gigabytes_per_second"])
     orders = ", ".join(f"{name} {ms:.0f} ms" for name, ms in record["orders"].items())
+    lines = "; ".join(
+        f"{size:,} nodes: " + ", ".join(f"{name} {ms:.1f} ms" for name, ms in found.items())
+        for size, found in record["lines"].items()
+    )
     return (
         f"# S @ X beside the copy bandwidth\n\n{record['nodes']:,} nodes, mean degree 10. Copy bandwidth before, "
         f"between and after: {speeds} GB/s (read and written). Fractions are of the largest. "
         f"Load of the machine {record['load']:.1f}: above the number of threads, other programs shared it.\n\n"
         f"{records.table(header, rows)}\nThe order of nodes, Watts-Strogatz, 16 columns of float64: "
-        f"{orders}.\n\n{footer(record['about'])}\n"
+        f"{orders}.\n\nWhere X begins, Erdos-Renyi, 16 columns of float64. {lines}.\n\n{footer(record['about'])}\n"
     )
 
 
