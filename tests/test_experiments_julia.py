@@ -50,7 +50,7 @@ def test_numbers_stay_uniform_when_the_state_is_renewed():
 
 @pytest.mark.parametrize("name", MEAN_SPIN)
 def test_spins_are_the_authors(name):
-    found = [abs(sets.load(name, seed).y.sum()) for seed in range(1, 11)]
+    found = [abs(sets.draw(name, seed)[0].y.sum()) for seed in range(1, 11)]
     assert tuple(found) == MEAN_SPIN[name]
 
 

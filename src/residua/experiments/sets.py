@@ -14,6 +14,7 @@ from residua.datasets import (
     load_transport,
     load_twitch,
     simulate_contacts,
+    simulate_ising,
 )
 from residua.experiments.julia import Julia
 from residua.experiments.metropolis import authors_ising
@@ -32,14 +33,18 @@ ROUNDING = (
 
 def load(name: str, seed: int, quick: bool = False) -> Dataset:
     """A data set of ``SETS``; Ising has new spins for every seed, all others are the same."""
-    return draw(name, seed, quick)[0]
+    return simulate_ising(_side(quick), COUPLING[name], random_state=seed) if name in COUPLING else _fixed(name)
 
 
 def draw(name: str, seed: int, quick: bool = False) -> tuple[Dataset, Split]:
-    """A data set and its split: for seeds 1 to 10 the authors' own, spins and nodes."""
+    """A data set and its split: for seeds 1 to 10 the authors' own, nodes and spins."""
     random = Julia(seed)
-    data = authors_ising(random, 10 if quick else 35, COUPLING[name]) if name in COUPLING else _fixed(name)
+    data = authors_ising(random, _side(quick), COUPLING[name]) if name in COUPLING else _fixed(name)
     return data, random_split(len(data.y), random)
+
+
+def _side(quick: bool) -> int:
+    return 10 if quick else 35
 
 
 @lru_cache(maxsize=2)
