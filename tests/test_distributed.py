@@ -538,6 +538,12 @@ def test_options_for_one_machine_are_refused(given, parameters, message):
         cli_scheduler.check_options(Columns("price", **given), PARAMETERS | parameters)
 
 
+def test_a_cluster_reads_parquet_alone(tmp_path):
+    tables = tmp_path / "nodes.csv", tmp_path / "edges.csv"
+    with pytest.raises(ValueError, match=r"nodes\.csv: with --scheduler tables are Parquet"):
+        cli_scheduler.fit_on_cluster("tcp://127.0.0.1:9", *tables, Columns("price"), PARAMETERS, tmp_path / "out")
+
+
 def test_a_scheduler_that_does_not_answer_is_named(monkeypatch):
     monkeypatch.setattr(cli_scheduler, "CONNECT", 0.5)
     with pytest.raises(ConnectionError, match=r"does not answer .*dask scheduler"):

@@ -205,6 +205,7 @@ def test_a_comparison_is_written_in_full(tmp_path):
         (["table2", "--protocol", "best"], "protocol='best' belongs to table1"),
         (["table1", "--protocol", "good"], "protocol='good' is unknown"),
         (["table9"], "experiment='table9' is unknown"),
+        (["fig-ising", "--datasets", "election"], "fig-ising has no choice of data sets or methods"),
     ],
 )
 def test_wrong_names_end_in_one_line_and_exit_code_2(words, message, tmp_path, monkeypatch, capsys):

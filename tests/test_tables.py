@@ -222,6 +222,14 @@ def test_a_wrong_edge_table_is_named_with_its_line(files, line, old, new, words)
     assert all(word in message for word in words), message
 
 
+def test_ids_that_became_decimal_numbers_are_told_so(tmp_path):
+    nodes = pd.DataFrame({"id": [236, 237, 238], "price": [1.0, 2.0, 3.0]})
+    edges = pd.DataFrame({"source": ["236.0", "237.0"], "target": ["237.0", "238.0"]})
+    message = refusal(*write(tmp_path, nodes, edges), PRICE)
+    assert "node '236.0' is not in" in message
+    assert "(there is 236: ids were written as decimal numbers here), nor are those of 1 more line;" in message
+
+
 def test_lines_are_counted_as_an_editor_does(tmp_path):
     paths = node_file(tmp_path, 'id,note,y\na,"two\nlines",1\n\nb,x,2\nc,x,3\nd,x,4\ne,x,oops\n')
     assert "n.csv line 8, column 'y': 'oops'" in refusal(*paths, Columns("y"))

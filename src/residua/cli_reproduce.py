@@ -31,7 +31,7 @@ def reproduce(
         ),
     ],
     seeds: Annotated[int, typer.Option(min=1, help="Random splits.")] = 10,
-    first_seed: Annotated[int, typer.Option(min=0, help="The first of them.")] = 1,
+    first_seed: Annotated[int, typer.Option(min=0, help="The first; 1 to 10 are the authors' own.")] = 1,
     datasets: Annotated[str | None, typer.Option(help="Only these, with commas: election,twitch.")] = None,
     methods: Annotated[str | None, typer.Option(help="Only these, with commas: GNN,C-GNN.")] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Processes side by side.")] = 2,
@@ -44,7 +44,7 @@ def reproduce(
     """Measure the paper's tables and figures anew. An interrupted run goes on where it stopped."""
     from rich.console import Console
 
-    from residua.experiments.registry import EXPERIMENTS, PROTOCOLS, Options, find
+    from residua.experiments.registry import EXPERIMENTS, NAMED, PROTOCOLS, Options, find
     from residua.validation import check_choice
 
     check_choice(protocol, PROTOCOLS, "protocol")
@@ -53,6 +53,8 @@ def reproduce(
     if experiment == "all" and (datasets or methods or protocol != "paper"):
         raise ValueError("--datasets, --methods and --protocol belong to one experiment; name it in place of all.")
     names = tuple(EXPERIMENTS) if experiment == "all" else (experiment,)
+    if (datasets or methods) and experiment in EXPERIMENTS and experiment not in NAMED:
+        raise ValueError(f"{experiment} has no choice of data sets or methods; leave --datasets and --methods out.")
     found = [(name, find(name)) for name in names]
     options = Options(seeds, _names(datasets), _names(methods), jobs, protocol, output, quick, first_seed)
     console = Console()

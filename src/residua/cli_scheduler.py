@@ -28,6 +28,9 @@ def fit_on_cluster(
     output : folder of Parquet files for the predictions
     """
     check_options(given, parameters)
+    for path in (nodes, edges):
+        if path.suffix.lower() in (".csv", ".tsv", ".txt"):
+            raise ValueError(f"{path}: with --scheduler tables are Parquet; convert it, or leave out --scheduler.")
     from residua import distributed
 
     begin = time.perf_counter()

@@ -100,8 +100,7 @@ def table(options: Options, advance: Advance) -> Result:
     records = run(todo, work, options.folder / "best.jsonl", jobs=options.jobs, advance=advance)
     references = {(d, m): paper.CELLS1[d, "C-GNN"] for d in sets.SETS for m in methods}
     cells = gather(records, methods, {} if options.quick else references)
-    title = "As well as we can, beside the paper's C-GNN"
-    title = f"{title}, smoke test" if options.quick else f"{title}, mean of {options.seeds}"
+    title = f"As well as we can, beside the paper's C-GNN, {options.told}"
     blocks = [score_table(cells, methods)]
     drawn = [record for record in records if record.task.dataset in sets.COUPLING]
     if drawn and AVERAGE in methods:

@@ -17,6 +17,8 @@ from residua.validation import check_choice
 PROTOCOLS = ("paper", "best")
 FOLDER = Path("residua-results")
 
+NAMED = ("table1", "table2", "fig-inductive", "calibration")  # these let one choose data sets and methods
+
 # Name on the command line -> module and function, imported when asked for.
 EXPERIMENTS: dict[str, str] = {
     "table1": "residua.experiments.tables:table1",
@@ -54,6 +56,13 @@ class Options:
     folder: Path = FOLDER
     quick: bool = False
     first_seed: int = 1
+
+    @property
+    def told(self) -> str:
+        """What a table is the mean of."""
+        last = self.all_seeds[-1]
+        seeds = f"seeds {self.first_seed} to {last}" if last > self.first_seed else f"seed {last}"
+        return "smoke test, the numbers mean nothing" if self.quick else f"mean of {self.seeds}, {seeds}"
 
     @property
     def all_seeds(self) -> range:

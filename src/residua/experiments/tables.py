@@ -64,7 +64,7 @@ def _table(
     todo = tasks(name, methods, options)
     records = run(todo, transductive.work, options.folder / f"{name}.jsonl", jobs=options.jobs, advance=advance)
     cells = gather(records, methods, {} if options.quick else references)
-    title = f"{title}, smoke test" if options.quick else f"{title}, mean of {options.seeds}"
+    title = f"{title}, {options.told}"
     blocks = [score_table(cells, methods)]
     if "C-GNN" in methods and not options.quick:
         blocks.append(alpha_table(records))

@@ -201,7 +201,10 @@ def _unknown_node(
     node = end.iloc[row]
     same = ids[as_text(ids).str.strip().str.lstrip("0") == str(node).strip().lstrip("0")]
     near = f" (there is {short(same.iloc[0])}: mind zeros and spaces)" if len(same) else ""
-    more = f"; so have {unknown.sum() - 1:,} more lines" if unknown.sum() > 1 else ""
+    if not near and (as_text(ids) == str(node).removesuffix(".0")).any():
+        near = f" (there is {str(node).removesuffix('.0')}: ids were written as decimal numbers here)"
+    rest = int(unknown.sum()) - 1
+    more = f", nor are those of {rest:,} more {'lines' if rest > 1 else 'line'}" if rest else ""
     return ValueError(
         f"{edges.place(row, column)}: node {short(node)} is not in {nodes.path}{near}{more}; "
         "add a line for it there, or leave such edges out: --skip-unknown."
