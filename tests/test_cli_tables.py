@@ -64,7 +64,7 @@ def test_fit_tells_what_it_read_and_learned(folder):
         "81 (ids: id)",
         "144 (street 72, path 72)",
         "known at 54 nodes, 66.7 %",
-        "size (an empty cell takes the column's median: there is none)",
+        "size (no cell is empty)",
         "quarter with 3 values",
         "of the edges: width",
         "street: +",

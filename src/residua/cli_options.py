@@ -119,13 +119,13 @@ def print_features(facts: dict[str, Any], console: Console) -> None:
     numbers, categories = facts["numbers"], facts["categories"]
     if numbers:
         filled = [f"{name} {f['median']:.4g} in {cells(f['empty'])}" for name, f in numbers.items() if f["empty"]]
-        rule = f"an empty cell takes the column's median: {', '.join(filled) or 'there is none'}"
+        rule = f"an empty cell takes the column's median: {', '.join(filled)}" if filled else "no cell is empty"
         say(console, "Numbers", f"{', '.join(numbers)} ({rule})")
     if categories:
         named = ", ".join(f"{name} with {len(f['values'])} values" for name, f in categories.items())
         filled = [f"{name} in {cells(f['empty'])}" for name, f in categories.items() if f["empty"]]
-        rule = f"each value a column; an empty cell is a value of its own: {', '.join(filled) or 'there is none'}"
-        say(console, "Text", f"{named} ({rule})")
+        rule = f"; an empty cell is a value of its own: {', '.join(filled)}" if filled else ""
+        say(console, "Text", f"{named} (each value a column{rule})")
     if not numbers and not categories:
         say(console, "Features", "none")
 

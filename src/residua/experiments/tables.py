@@ -15,7 +15,7 @@ from residua.experiments.summary import BELOW, finish, gather, learned, markdown
 ALPHA_SLACK = 0.1
 NOTES = (
     "Ours: mean ± standard deviation over seeds of the test score (R2; share of right signs for ising and contacts). "
-    "In parentheses the paper's mean and that in the authors' logs; then ours minus theirs. "
+    "Beside it the paper's mean, in the files also that in the authors' logs; then ours minus theirs. "
     f"{BELOW} marks means that fall short by more than 0.03, or 0.04 where the paper's standard deviation is at least "
     "0.05.",
     "Compared with the logs, not the paper's table: income and education, whose rows in the table come from columns "
