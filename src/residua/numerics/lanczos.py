@@ -50,7 +50,7 @@ def tridiagonal(A: Operator, Z: np.ndarray, steps: int) -> tuple[np.ndarray, np.
     The vectors are kept unnormalised; their norms enter as coefficients, which saves a pass over memory a step.
     """
     V = on_lines(Z, A.dtype)
-    previous = on_lines(np.zeros_like(V))
+    previous = on_lines(np.broadcast_to(0.0, V.shape), A.dtype)
     norms = np.einsum("ij,ij->j", V, V, dtype=float)
     b_old, b = np.ones_like(norms), np.sqrt(norms)
     diagonal = np.zeros((steps, V.shape[1]))
