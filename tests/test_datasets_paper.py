@@ -169,6 +169,19 @@ def test_edges_join_the_links_they_should(chicago):
     assert ((head[shares.row] == head[shares.col]) ^ (tail[shares.row] == tail[shares.col])).all()
 
 
+@pytest.mark.parametrize(("name", "streets"), [("anaheim", 280), ("chicago", 1088)])
+def test_opposite_directions_of_a_street_can_be_a_type_of_their_own(request, name, streets):
+    data = request.getfixturevalue(name)
+    graph = load_transport(name, opposite=True).graph
+    opposite = graph.adjacency("opposite").tocoo()
+    tail, head = data.nodes[["tail", "head"]].to_numpy().T
+    assert graph.describe().edges["opposite"] == streets
+    assert ((head[opposite.row] == tail[opposite.col]) & (tail[opposite.row] == head[opposite.col])).all()
+    together = graph.adjacency("follows") + graph.adjacency("opposite")
+    assert abs(together - data.graph.adjacency("follows")).max() == 0
+    assert abs(graph.adjacency("shares") - data.graph.adjacency("shares")).max() == 0
+
+
 def test_links_are_ordered_and_named_by_their_ends(anaheim, chicago):
     for data, first in ((anaheim, 1), (chicago, 388)):
         ends = [(int(tail), int(head)) for tail, head in data.nodes[["tail", "head"]].to_numpy()]

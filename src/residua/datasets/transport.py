@@ -1,9 +1,10 @@
-"""Traffic on road links: the line graph of a road network, with two edge types.
+"""Traffic on road links: the line graph of a road network, with two edge types or three.
 
-    follows: H T' + T H'        shares: H H' + T T' without the diagonal
+    follows: H T' + T H'        shares: H H' + T T' without the diagonal        opposite: (H T') * (T H')
 
-H and T (links x junctions) mark the head and the tail of each link. Links that follow each other meet head to tail,
-the two directions of one street included; links that share have the same head or the same tail.
+H and T (links x junctions) mark the head and the tail of each link. Links that follow each other meet head to tail;
+links that share have the same head or the same tail; the two directions of one street, which meet at both ends, are
+opposite if asked for, and otherwise follow each other.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ NETWORKS = {
 }
 
 
-def load_transport(city: str) -> Dataset:
+def load_transport(city: str, *, opposite: bool = False) -> Dataset:
     """Load traffic on the road links of Anaheim or Chicago.
 
     Nodes are directed road links, named ``"tail-head"`` after their junctions and ordered by them. Edges of type
@@ -67,6 +68,7 @@ def load_transport(city: str) -> Dataset:
     Parameters
     ----------
     city : ``"anaheim"`` (914 links) or ``"chicago"`` (2,176 links)
+    opposite : join the two directions of one street by edges of a third type, ``"opposite"``, instead of ``"follows"``
 
     Returns
     -------
@@ -80,10 +82,10 @@ def load_transport(city: str) -> Dataset:
     """
     check_choice(city, tuple(NETWORKS), "city")
     with reading(data_folder() / Path(NETWORKS[city].files[0]).parent):
-        return _load(city)
+        return _load(city, opposite)
 
 
-def _load(city: str) -> Dataset:
+def _load(city: str, opposite: bool) -> Dataset:
     network = NETWORKS[city]
     links = _read_links(network)
     ends = links[["tail", "head"]]
@@ -91,7 +93,7 @@ def _load(city: str) -> Dataset:
     links = links.set_index(pd.Index(ids, name="link", dtype=object))
     scaled = standardise(links[[*FEATURES, "volume"]])
     return Dataset(
-        graph=Graph.from_scipy(_line_graph(links["tail"], links["head"]), nodes=links.index),
+        graph=Graph.from_scipy(_line_graph(links["tail"], links["head"], opposite), nodes=links.index),
         X=scaled[[*FEATURES]],
         y=scaled["volume"].to_numpy(copy=True),
         nodes=links.drop(columns=[*FEATURES, "volume"]),
@@ -135,16 +137,21 @@ def _read_rows(path: Path, width: int) -> np.ndarray:
         return np.array([row[:width] for row in fields], dtype="float64")
 
 
-def _line_graph(tail: pd.Series, head: pd.Series) -> dict[str, sp.csr_array]:
+def _line_graph(tail: pd.Series, head: pd.Series, opposite: bool) -> dict[str, sp.csr_array]:
     junctions, at = np.unique(np.concatenate([tail, head]), return_inverse=True)
     size = (len(tail), len(junctions))
     row, one = np.arange(len(tail)), np.ones(len(tail))
     T, H = (sp.csr_array((one, (row, ends)), shape=size) for ends in np.split(at, 2))
-    follows = H @ T.T + T @ H.T
+    onward = H @ T.T
+    both_ways = onward.multiply(onward.T)
+    follows = onward + onward.T
     shares = sp.csr_array(H @ H.T + T @ T.T)
     shares.setdiag(0)
-    shares.eliminate_zeros()
-    return {name: sp.csr_array((A > 0).astype("float64")) for name, A in (("follows", follows), ("shares", shares))}
+    if opposite:
+        found = {"follows": follows - 2 * both_ways, "shares": shares, "opposite": both_ways}
+    else:
+        found = {"follows": follows, "shares": shares}
+    return {name: sp.csr_array((A > 0).astype("float64")) for name, A in found.items()}
 
 
 def _notes(network: Network, links: pd.DataFrame) -> tuple[str, ...]:
