@@ -137,6 +137,12 @@ class Average:
             seen = np.full(len(mean), np.nan) if known is None else check_values(known, graph, "known")
         return score_unseen(check_values(y, graph, "y"), mean, np.isnan(seen))
 
+    def save(self, path: Any) -> None:
+        """Write the average and its models to one file, whole or not at all; ``residua.load`` reads it."""
+        from residua.persistence import save
+
+        save(self, path)
+
     def __repr__(self) -> str:
         return f"Average([{', '.join(m.base_.name for m in self.models)}])"
 

@@ -262,10 +262,11 @@ def predict(
 
 def load_model(path: Path, trust: bool = False) -> GraphRegressor:
     """A model of a command; one with trees has to be trusted."""
+    from residua.estimator import GraphRegressor
     from residua.persistence import ModelFileError, load
 
     try:
-        return load(path, trusted=TREES if trust else ())
+        model = load(path, trusted=TREES if trust else ())
     except ModelFileError as error:
         if "not trusted by default" not in str(error):
             raise
@@ -273,6 +274,9 @@ def load_model(path: Path, trust: bool = False) -> GraphRegressor:
             "if you know where the file comes from, add --trust"
         )  # fmt: skip
         raise ModelFileError(f"{path} holds trees or other types that can steer compiled code; {remedy}.") from None
+    if not isinstance(model, GraphRegressor):
+        raise ModelFileError(f"{path} holds an average of models, which commands do not take; load it in Python.")
+    return model
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What the known labels around a node say, as features for trees; a node's own label is never among them.
+"""What the known labels around a node say, as features for trees and networks; a node's own label is never among them.
 
     [A v / A m, A m, A2 v / A2 m, A2 m],   v known labels about their mean and 0 elsewhere, m 1 where known
 

@@ -1,4 +1,4 @@
-"""Saving and loading: a fitted GraphRegressor as the members of a model file, and back."""
+"""Saving and loading: a fitted GraphRegressor, or an Average of some, as the members of a model file, and back."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ import numpy as np
 import pandas as pd
 
 from residua import __version__
+from residua.average import Average
 from residua.estimator import GraphRegressor
 from residua.gaussian.precision import check_alpha
 from residua.graph import Graph
 from residua.graph_build import same
 from residua.numerics import Strategy
+from residua.persistence.average import WEIGHTS, pack_average, unpack_average
 from residua.persistence.container import (
     ARRAYS,
     ESTIMATORS,
@@ -33,6 +35,7 @@ from residua.persistence.recipe import pack_recipe, unpack_recipe
 from residua.persistence.values import (
     Arrays,
     Table,
+    check_format,
     need,
     number,
     numbers,
@@ -51,12 +54,12 @@ from residua.validation import MIN_LABELS, check_choice, check_count, one_line
 FORMAT = 1
 
 
-def save(model: GraphRegressor, path: str | os.PathLike[str]) -> None:
+def save(model: GraphRegressor | Average, path: str | os.PathLike[str]) -> None:
     """Write a fitted model to one file, whole or not at all.
 
     Parameters
     ----------
-    model : a fitted ``GraphRegressor``
+    model : a fitted ``GraphRegressor``, or an ``Average`` of some
     path : the file, such as "model.residua"; an existing one is replaced
 
     Examples
@@ -70,10 +73,10 @@ def save(model: GraphRegressor, path: str | os.PathLike[str]) -> None:
     >>> again.alpha_ == model.alpha_
     True
     """
-    write_whole(path, _pack(model))
+    write_whole(path, pack_average(model, _pack) if isinstance(model, Average) else _pack(model))
 
 
-def load(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = (), module: Any = None) -> GraphRegressor:
+def load(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = (), module: Any = None) -> Any:
     """Read a model that ``model.save`` wrote; runs no code from the file.
 
     Parameters
@@ -83,6 +86,10 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = (), mo
         (forests, boosting) need it: their arrays steer compiled code, so trust them only where you know the source
     module : the torch module of a model that was fitted with one; the file holds its weights and not its code. It is
         copied, and gets the weights of the file in the copy
+
+    Returns
+    -------
+    GraphRegressor or Average, as it was saved
 
     Raises
     ------
@@ -96,7 +103,10 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = (), mo
     if not all(isinstance(name, str | type) for name in names):
         raise TypeError(f"trusted={trusted!r} is not a list of types or of their names.")
     try:
-        return _unpack(read_members(path), names, module)
+        members = read_members(path)
+        if WEIGHTS in members:
+            return unpack_average(members, lambda part: _unpack(part, names, module))
+        return _unpack(members, names, module)
     except ModelFileError as error:
         raise ModelFileError(f"{path} {one_line(error, 2000)}") from None
     except FileNotFoundError:
@@ -115,7 +125,7 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = (), mo
 def _pack(model: GraphRegressor) -> dict[str, bytes]:
     """The members of the file; what cannot be kept is refused here, before anything is written."""
     if type(model) is not GraphRegressor:
-        raise ValueError(f"model is a {type(model).__name__}; only a GraphRegressor can be saved.")
+        raise ValueError(f"model is a {type(model).__name__}; only a GraphRegressor or an Average can be saved.")
     arrays = {"X": model.X_, "y": model.y_, "residual": model.outcome_.residual, "alone": model.outcome_.alone}
     if model.outcome_.starts is not None and model.outcome_.held is not None:
         arrays |= {"starts": model.outcome_.starts, "held": model.outcome_.held.astype(np.int64)}
@@ -198,14 +208,7 @@ def _read_table(members: Mapping[str, bytes]) -> Table:
     if TABLE not in members:
         raise damaged(f"it has no {TABLE}")
     table = unpack_table(members[TABLE])
-    version, writer = need(table, "format", int), need(table, "residua", str)
-    if version > FORMAT:
-        raise ModelFileError(
-            f"was written by a newer residua ({one_line(writer, 20)}, file format {version}; this is {__version__} "
-            f"and reads up to {FORMAT}); upgrade residua."
-        )
-    if version < 1:
-        raise damaged(f"format is {version}")
+    check_format(table, FORMAT)
     expected = {TABLE, ARRAYS, *([ESTIMATORS] if need(table, "estimators", list) else [])}
     if members.keys() != expected:
         raise damaged(f"members are {one_line(sorted(members))}, not {sorted(expected)}")

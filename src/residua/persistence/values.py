@@ -11,7 +11,8 @@ import numpy as np
 from safetensors.numpy import load as from_safetensors
 from safetensors.numpy import save as to_safetensors
 
-from residua.persistence.container import TABLE, damaged
+from residua import __version__
+from residua.persistence.container import TABLE, ModelFileError, damaged
 from residua.validation import one_line
 
 NOT_FINITE = ("inf", "-inf", "nan")
@@ -39,6 +40,18 @@ def need(table: Table, key: str, *kinds: type) -> Any:
     if key not in table or type(table[key]) not in kinds:
         raise damaged(f"{key} is missing or of a wrong type")
     return table[key]
+
+
+def check_format(table: Table, known: int) -> None:
+    """The file is of a format that this residua knows, up to ``known``."""
+    version, writer = need(table, "format", int), need(table, "residua", str)
+    if version > known:
+        raise ModelFileError(
+            f"was written by a newer residua ({one_line(writer, 20)}, file format {version}; this is {__version__} "
+            f"and reads up to {known}); upgrade residua."
+        )
+    if version < 1:
+        raise damaged(f"format is {version}")
 
 
 def number(value: float) -> float | str:
