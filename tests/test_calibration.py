@@ -277,7 +277,7 @@ def test_a_blocked_split_hides_a_ball_and_a_random_one_does_not():
 
 
 def test_conformal_intervals_of_ninety_per_cent_cover_88_to_92_on_average_over_data_sets():
-    found = calibration.gather(read(DOCS / "results" / "calibration.jsonl"))
+    found = calibration.by_interval(read(DOCS / "results" / "calibration.jsonl"))
     for method in ("C-linear", "C-hops"):
         each = [found["random", dataset, method, "conformal"] for dataset in sets.SETS]
         assert all(len(runs) >= 5 for runs in each)
@@ -285,7 +285,7 @@ def test_conformal_intervals_of_ninety_per_cent_cover_88_to_92_on_average_over_d
 
 
 def test_published_tables_are_what_the_records_give():
-    found = calibration.gather(read(DOCS / "results" / "calibration.jsonl"))
+    found = calibration.by_interval(read(DOCS / "results" / "calibration.jsonl"))
     page = (DOCS / "results" / "calibration.md").read_text(encoding="utf-8")
     assert "\n\n".join(calibration.blocks(found)) in page
     section = (DOCS / "uncertainty.md").read_text(encoding="utf-8").split("## How well they hold")[1].split("\n## ")[0]

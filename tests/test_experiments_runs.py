@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import residua
 from residua.experiments import runs
 from residua.experiments.runs import Record, Task, read, run
 from residua.experiments.splits import random_split
@@ -67,6 +68,39 @@ def test_a_torn_line_is_done_again(tmp_path):
     lines = path.read_text().splitlines()
     assert json.loads(lines[-1])["task"]["seed"] == 1
     assert len(read(path)) == len(TASKS)
+
+
+def test_what_another_version_wrote_is_done_again(tmp_path):
+    path = tmp_path / "r.jsonl"
+    run(TASKS, double, path)
+    path.write_text(
+        path.read_text().replace(f'"residua": "{residua.__version__}", "date"', '"residua": "0.0.1", "date"')
+    )
+    calls: list[Task] = []
+    run(TASKS, count_calls(calls), path)
+    assert calls == TASKS
+
+
+def test_lines_without_an_answer_for_every_method_are_done_again(tmp_path):
+    path = tmp_path / "r.jsonl"
+    run(TASKS, double, path)
+    calls: list[Task] = []
+    run(TASKS, count_calls(calls), path, answers=lambda task: ("m",))
+    assert calls == []
+    run(TASKS, count_calls(calls), path, answers=lambda task: ("m", "new") if task.dataset == "a" else ("m",))
+    assert [task.dataset for task in calls] == ["a", "a"]
+
+
+def test_a_file_says_how_its_lines_were_made(tmp_path):
+    path = tmp_path / "r.jsonl"
+    run(TASKS[:2], double, path)
+    run(TASKS, double, path)
+    run(TASKS, double, path)  # nothing to do, nothing to say
+    told = [json.loads(line) for line in path.read_text().splitlines() if "task" not in json.loads(line)]
+    assert len(told) == 2
+    for about in told:
+        assert about.keys() == {"command", "date", "versions"}
+        assert about["versions"]["numpy"] == np.__version__
 
 
 def test_more_seeds_keep_the_old_ones(tmp_path):

@@ -1,6 +1,7 @@
 """The tables: what is compared with what, how it is written, and the command line around it."""
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from residua.experiments import best, paper, sets, tables, transductive
 from residua.experiments.neighbour_labels import neighbour_labels
 from residua.experiments.paper import Reference
 from residua.experiments.registry import EXPERIMENTS, Options, chosen, find
-from residua.experiments.runs import Record, Task
+from residua.experiments.runs import QUICK, Record, Task, read
 from residua.experiments.summary import BELOW, Cell, gather, learned, markdown_table, rows
 
 runner = CliRunner()
@@ -80,9 +81,9 @@ def test_alphas_are_averaged_over_seeds():
     values = [{"score": 0.0, "alpha": [0.9, x], "beta": 2.0 + x} for x in (0.1, 0.3)]
     records = [Record(Task("t", "anaheim", "C-GNN", k), {"C-GNN": v}, 1.0) for k, v in enumerate(values)]
     mean, sd, beta = learned(records, "C-GNN")["anaheim"]
-    np.testing.assert_allclose([*mean, *sd, beta], [0.9, 0.2, 0.0, 0.1, 2.2])
+    np.testing.assert_allclose([*mean, *sd, beta], [0.9, 0.2, 0.0, 0.02**0.5, 2.2])
     table = tables.alpha_table(records)
-    assert "+0.900 ± 0.000, +0.200 ± 0.100 | +0.95, +0.17 | +0.946, +0.165 | yes | 2.20 | 6.69" in table
+    assert "+0.900 ± 0.000, +0.200 ± 0.141 | +0.95, +0.17 | +0.946, +0.165 | yes | 2.20 | 6.69" in table
 
 
 def test_markdown_table():
@@ -114,11 +115,54 @@ def test_weights_are_drawn_to_the_better_model_and_add_up(rng):
     assert chosen.argmax() == 0
 
 
-def test_the_validation_labels_choose_and_the_test_labels_only_report():
-    results = best.work(Task("best", "ising-", "best", 0, transductive.QUICK))
+def flip_test_labels(monkeypatch):
+    """From now on data come with other labels at the test nodes."""
+    draw = sets.draw
+
+    def flipped(*arguments):
+        data, split = draw(*arguments)
+        y = data.y.copy()
+        y[split.test] *= -1
+        return replace(data, y=y), split
+
+    monkeypatch.setattr(sets, "draw", flipped)
+
+
+def test_the_validation_labels_choose_and_the_test_labels_only_report(monkeypatch, data_folder):
+    task = Task("best", "anaheim", "best", 1, QUICK)
+    results = best.work(task)
     name = max(best.MODELS, key=lambda name: results[name]["validation"])
     assert results["chosen"] == {"score": results[name]["score"], "model": name}
     assert "validation" not in results["average"]  # its weights have seen those labels
+    assert len(results["C-hops"]["alpha"]) == 3  # the directions of a street have one of their own
+    flip_test_labels(monkeypatch)
+    again = best.work(task)
+    assert again["average"].pop("score") != results["average"].pop("score")
+    for values in (*again.values(), *results.values()):
+        values.pop("score", None)
+    assert again == results
+
+
+@pytest.mark.parametrize("dataset", ["ising-", "unemployment", "anaheim", "twitch"])
+def test_a_training_of_the_paper_does_not_see_the_test_labels(dataset, monkeypatch, data_folder):
+    task = Task("table1", dataset, "C-GNN", 1, QUICK)
+    results = transductive.work(task)["C-GNN"]
+    assert all(-1 < alpha < 1 for alpha in results["alpha"])
+    assert len(results["alpha"]) == (2 if dataset == "anaheim" else 1)
+    flip_test_labels(monkeypatch)
+    again = transductive.work(task)["C-GNN"]
+    assert again.pop("score") != results.pop("score")
+    assert again == results
+
+
+def test_records_of_other_models_are_not_taken_for_these(tmp_path):
+    """As after an upgrade that brings another model."""
+    old = {name: {"score": 0.5} for name in best.METHODS if name != "C-hops+labels"}
+    path = tmp_path / "best.jsonl"
+    path.write_text(Record(Task("best", "ising-", "best", 1, QUICK), old, 1.0).line() + "\n")
+    best.table(Options(datasets=("ising-",), folder=tmp_path, quick=True), lambda *_: None)
+    last = {record.task: record.results for record in read(path)}[Task("best", "ising-", "best", 1, QUICK)]
+    assert last.keys() >= set(best.METHODS)
 
 
 def test_columns_are_broken_into_blocks_that_fit():
@@ -138,15 +182,15 @@ def test_spins_are_new_for_every_seed_and_roads_the_same(data_folder):
 
 
 @pytest.mark.parametrize("name", sets.SETS)
-def test_every_set_trains(name, data_folder):
-    results = transductive.work(Task("table1", name, "LP", 0, transductive.QUICK))
+def test_labels_can_be_propagated_on_every_set(name, data_folder):
+    results = transductive.work(Task("table1", name, "LP", 0, QUICK))
     assert -1 < results["LP"]["score"] < 1
 
 
 def test_a_base_and_its_propagation_come_from_one_training():
-    results = transductive.work(Task("table1", "ising+", "MLP", 0, transductive.QUICK))
+    results = transductive.work(Task("table1", "ising+", "MLP", 0, QUICK))
     assert results.keys() == {"MLP", "LP-MLP"}
-    results = transductive.work(Task("table1", "ising-", "C-GNN", 0, transductive.QUICK))
+    results = transductive.work(Task("table1", "ising-", "C-GNN", 0, QUICK))
     assert results["C-GNN"]["alpha"][0] < 0
     assert results["C-GNN"]["beta"] > 0
 
@@ -163,7 +207,7 @@ def test_table1_is_printed_and_written(tmp_path):
     assert "contacts-simulated" in output
     assert (tmp_path / "table1.png").read_bytes().startswith(b"\x89PNG")
     text = (tmp_path / "table1.md").read_text()
-    for word in ("| ising- |", "C-GNN", "numpy", "Python", "likeness"):
+    for word in ("| ising- |", "C-GNN", "numpy", "Python", "smoke test, the numbers mean nothing"):
         assert word in text
     before = (tmp_path / "table1.jsonl").read_bytes()
     invoke("table1", "-o", str(tmp_path))
@@ -202,10 +246,17 @@ def test_a_comparison_is_written_in_full(tmp_path):
         (["table1", "--datasets", "mars"], "datasets=mars is unknown; use ising+, ising-, income"),
         (["table1", "--methods", "GNN,ABC"], "methods=ABC is unknown; use LP, MLP"),
         (["table1", "--protocol", "best", "--methods", "LP"], "methods=LP is unknown; use C-hops"),
-        (["table2", "--protocol", "best"], "protocol='best' belongs to table1"),
+        (["table1", "--datasets", ","], "datasets is empty; use ising+, ising-, income"),
+        (["table2", "--protocol", "best"], "--protocol has no effect on table2; leave it out."),
+        (["calibration", "--protocol", "best"], "--protocol has no effect on calibration; leave it out."),
+        (["fig-features", "--protocol", "best"], "--protocol has no effect on fig-features; leave it out."),
+        (["fig-scaling", "--seeds", "7"], "--seeds has no effect on fig-scaling; leave it out."),
+        (["fig-scaling", "--first-seed", "7"], "--first-seed has no effect on fig-scaling; leave it out."),
+        (["fig-election", "--seeds", "7"], "--seeds has no effect on fig-election; leave it out."),
+        (["all", "--methods", "GNN"], "--methods has no effect on all; name one experiment in place of all."),
         (["table1", "--protocol", "good"], "protocol='good' is unknown"),
         (["table9"], "experiment='table9' is unknown"),
-        (["fig-ising", "--datasets", "election"], "fig-ising has no choice of data sets or methods"),
+        (["fig-ising", "--datasets", "election"], "--datasets has no effect on fig-ising; leave it out."),
     ],
 )
 def test_wrong_names_end_in_one_line_and_exit_code_2(words, message, tmp_path, monkeypatch, capsys):
@@ -217,6 +268,16 @@ def test_wrong_names_end_in_one_line_and_exit_code_2(words, message, tmp_path, m
     assert error.startswith(f"residua: {message}")
     assert "\n" not in error
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_output_that_cannot_be_made_is_named(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["residua", "reproduce", "table1", "--quick", "-o", "/proc/nowhere"])
+    with pytest.raises(SystemExit) as exit:
+        main()
+    assert exit.value.code == 2
+    error = capsys.readouterr().err.strip()
+    assert "name a folder that can be made and written to: '/proc/nowhere'" in error
+    assert "\n" not in error
 
 
 def test_data_list_names_every_set_and_its_terms():

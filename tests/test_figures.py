@@ -11,11 +11,12 @@ import pytest
 from residua.experiments import registry
 from residua.experiments.figures import accuracy, fig_accuracy, fig_inductive, fig_ising, fig_scaling, inductive
 from residua.experiments.figures.drawing import dot_areas
-from residua.experiments.figures.models import gather, mean_and_spread, only
 from residua.experiments.figures.scaling import exponent
+from residua.experiments.figures.scores import mean_and_spread, scores_of
 from residua.experiments.figures.small_world import correlated_residuals, watts_strogatz
 from residua.experiments.registry import Options
 from residua.experiments.runs import Record, Task, read
+from residua.experiments.splits import only
 
 ROOT = Path(__file__).parents[1]
 GENERATED = ("ising+", "ising-")
@@ -51,6 +52,7 @@ def check_account(result, name, folder):
     assert {file.name for file in result.files} == {f"{name}.png", f"{name}.md", f"{name}.jsonl"}
     with Image.open(folder / f"{name}.png") as picture:
         assert min(picture.size) > 600
+        assert "numpy" in picture.info["Description"]
         assert np.asarray(picture.convert("L")).std() > 5
     assert all(json.loads(line) for line in (folder / f"{name}.jsonl").read_text().splitlines())
     page = (folder / f"{name}.md").read_text()
@@ -135,11 +137,6 @@ def test_a_second_run_trains_nothing(tmp_path):
     assert first.rows == second.rows
 
 
-def test_figures_refuse_another_protocol(tmp_path):
-    with pytest.raises(ValueError, match="follow the paper"):
-        fig_accuracy(Options(folder=tmp_path, protocol="best"), silent)
-
-
 def test_inductive_refuses_unknown_names(tmp_path):
     with pytest.raises(ValueError, match="datasets=twitch is unknown"):
         fig_inductive(Options(folder=tmp_path, datasets=("twitch",)), silent)
@@ -155,7 +152,7 @@ def test_small_world_has_the_papers_degree():
 def test_scores_are_gathered_by_task():
     tasks = [Task("f", name, "GNN", seed) for name in ("a", "b") for seed in (0, 1)]
     records = [Record(task, {"GNN": {"score": i / 4}}, 0.0) for i, task in enumerate(tasks)]
-    assert gather(records, "GNN", dataset="b").tolist() == [0.5, 0.75]
+    assert scores_of(records, "GNN", dataset="b").tolist() == [0.5, 0.75]
     assert mean_and_spread(np.array([0.5, 0.75])) == "0.625 ± 0.177"
     assert np.isnan(only(np.arange(3.0), np.array([1]))).tolist() == [True, False, True]
 

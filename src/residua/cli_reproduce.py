@@ -23,6 +23,7 @@ def _names(text: str | None) -> tuple[str, ...] | None:
 
 
 def reproduce(
+    context: typer.Context,
     experiment: Annotated[
         str,
         typer.Argument(
@@ -31,9 +32,9 @@ def reproduce(
         ),
     ],
     seeds: Annotated[int, typer.Option(min=1, help="Random splits.")] = 10,
-    first_seed: Annotated[int, typer.Option(min=0, help="The first; 1 to 10 are the authors' own.")] = 1,
+    first_seed: Annotated[int, typer.Option(min=0, help="The first; in the tables 1 to 10 are the authors' own.")] = 1,
     datasets: Annotated[str | None, typer.Option(help="Only these, with commas: election,twitch.")] = None,
-    methods: Annotated[str | None, typer.Option(help="Only these, with commas: GNN,C-GNN.")] = None,
+    methods: Annotated[str | None, typer.Option(help="Show only these, with commas: GNN,C-GNN.")] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Processes side by side.")] = 2,
     protocol: Annotated[str, typer.Option(help="paper: as its authors ran it. best: as well as we can.")] = "paper",
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder of records, tables and pictures.")] = Path(
@@ -44,24 +45,25 @@ def reproduce(
     """Measure the paper's tables and figures anew. An interrupted run goes on where it stopped."""
     from rich.console import Console
 
-    from residua.experiments.registry import EXPERIMENTS, NAMED, PROTOCOLS, Options, find
+    from residua.experiments.registry import EXPERIMENTS, PROTOCOLS, Options, find, refuse_unheeded
     from residua.validation import check_choice
 
     check_choice(protocol, PROTOCOLS, "protocol")
     if output.exists() and not output.is_dir():
         raise ValueError(f"--output {output} is a file; name a folder.")
-    if experiment == "all" and (datasets or methods or protocol != "paper"):
-        raise ValueError("--datasets, --methods and --protocol belong to one experiment; name it in place of all.")
-    names = tuple(EXPERIMENTS) if experiment == "all" else (experiment,)
-    if (datasets or methods) and experiment in EXPERIMENTS and experiment not in NAMED:
-        raise ValueError(f"{experiment} has no choice of data sets or methods; leave --datasets and --methods out.")
-    found = [(name, find(name)) for name in names]
+    found = [(name, find(name)) for name in (EXPERIMENTS if experiment == "all" else (experiment,))]
+    refuse_unheeded(experiment, [name for name in context.params if _is_given(context, name)])
     options = Options(seeds, _names(datasets), _names(methods), jobs, protocol, output, quick, first_seed)
     console = Console()
     for name, run in found:
         with _progress(name, console) as advance:
             result = run(options, advance)
         show(result, console)
+
+
+def _is_given(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
 
 
 @contextmanager

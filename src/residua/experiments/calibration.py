@@ -8,7 +8,6 @@ labels left out during the fit are no fair sample.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
@@ -20,9 +19,8 @@ from residua.experiments import sets
 from residua.experiments.forecasts import GPBOOST, METHODS, gpboost_installed
 from residua.experiments.provenance import footer
 from residua.experiments.registry import Options, Result, chosen
-from residua.experiments.runs import Advance, Record, Task, Values, read, run
+from residua.experiments.runs import QUICK, Advance, Record, Task, Values, read, run
 from residua.experiments.summary import markdown_table
-from residua.experiments.transductive import QUICK
 
 SHARE = 0.25
 KINDS = ("gaussian", "conformal")
@@ -56,7 +54,7 @@ def calibration(options: Options, advance: Advance) -> Result:
     todo = list(_possible(tasks(options, methods), {record.task for record in read(path)}))
     if not todo:
         raise ValueError(f"methods={GPBOOST} needs the package gpboost; install it, or leave out --methods.")
-    found = gather(run(todo, work, path, jobs=options.jobs, advance=advance))
+    found = by_interval(run(todo, work, path, jobs=options.jobs, advance=advance))
     title = "Do intervals keep what they promise?"
     title = f"{title} Smoke test" if options.quick else f"{title} Mean of {options.seeds} seeds"
     notes = (*NOTES, *_on_gpboost(found)) if GPBOOST in methods else NOTES
@@ -79,13 +77,11 @@ def _on_gpboost(found: Found) -> Iterator[str]:
 
 def tasks(options: Options, methods: Sequence[str]) -> list[Task]:
     """Every fit, seed by seed so that an early stop leaves whole rows."""
-    default = sets.GENERATED if options.quick else sets.SETS
-    datasets = chosen(options.datasets, sets.SETS, "datasets") if options.datasets else default
     mark = f" {QUICK}" if options.quick else ""
     return [
         Task("calibration", dataset, method, seed, split + mark)
         for seed in options.all_seeds
-        for dataset in datasets
+        for dataset in sets.asked(options)
         for method in methods
         for split in SPLITS
     ]
@@ -97,12 +93,11 @@ def work(task: Task) -> dict[str, Values]:
     data = sets.load(task.dataset, task.seed, bool(quick))
     rng = np.random.default_rng([task.seed, SPLITS.index(split)])
     hidden = held_out(data.graph, ~np.isnan(data.y), split, SHARE, rng)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", ".*components have no label")  # counties that are islands
+    with sets.no_word_of_islands():
         return METHODS[task.method](data, hidden, task.seed, bool(quick))
 
 
-def gather(records: Sequence[Record]) -> Found:
+def by_interval(records: Sequence[Record]) -> Found:
     """Results of all seeds, by split, data set, method and kind of interval."""
     found: Found = {}
     for record in records:

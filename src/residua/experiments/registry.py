@@ -6,7 +6,7 @@ in a file of the output folder, and calls ``advance`` as that does.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -17,19 +17,21 @@ from residua.validation import check_choice
 PROTOCOLS = ("paper", "best")
 FOLDER = Path("residua-results")
 
-NAMED = ("table1", "table2", "fig-inductive", "calibration")  # these let one choose data sets and methods
+SEEDS = ("seeds", "first_seed")
+NAMES = ("datasets", "methods")
 
-# Name on the command line -> module and function, imported when asked for.
-EXPERIMENTS: dict[str, str] = {
-    "table1": "residua.experiments.tables:table1",
-    "table2": "residua.experiments.tables:table2",
-    "fig-accuracy": "residua.experiments.figures:fig_accuracy",
-    "fig-scaling": "residua.experiments.figures:fig_scaling",
-    "fig-features": "residua.experiments.figures:fig_features",
-    "fig-inductive": "residua.experiments.figures:fig_inductive",
-    "fig-ising": "residua.experiments.figures:fig_ising",
-    "fig-election": "residua.experiments.figures:fig_election",
-    "calibration": "residua.experiments.calibration:calibration",
+# Name on the command line -> module and function, imported when asked for, and the options that it heeds besides
+# jobs, folder and quick.
+EXPERIMENTS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "table1": ("residua.experiments.tables:table1", (*SEEDS, *NAMES, "protocol")),
+    "table2": ("residua.experiments.tables:table2", (*SEEDS, *NAMES)),
+    "fig-accuracy": ("residua.experiments.figures:fig_accuracy", SEEDS),
+    "fig-scaling": ("residua.experiments.figures:fig_scaling", ()),
+    "fig-features": ("residua.experiments.figures:fig_features", SEEDS),
+    "fig-inductive": ("residua.experiments.figures:fig_inductive", (*SEEDS, *NAMES)),
+    "fig-ising": ("residua.experiments.figures:fig_ising", ("first_seed",)),
+    "fig-election": ("residua.experiments.figures:fig_election", ("first_seed",)),
+    "calibration": ("residua.experiments.calibration:calibration", (*SEEDS, *NAMES)),
 }
 
 
@@ -100,9 +102,18 @@ Experiment = Callable[[Options, Advance], Result]
 def find(name: str) -> Experiment:
     """The experiment of that name."""
     check_choice(name, tuple(EXPERIMENTS), "experiment")
-    module, function = EXPERIMENTS[name].split(":")
+    module, function = EXPERIMENTS[name][0].split(":")
     found: Experiment = getattr(import_module(module), function)
     return found
+
+
+def refuse_unheeded(name: str, given: Collection[str]) -> None:
+    """Of options that were given, one that the experiment would ignore is an error; of "all", those of single ones."""
+    heeded = SEEDS if name == "all" else EXPERIMENTS[name][1]
+    for option in (*SEEDS, *NAMES, "protocol"):
+        if option in given and option not in heeded:
+            remedy = "name one experiment in place of all" if name == "all" else "leave it out"
+            raise ValueError(f"--{option.replace('_', '-')} has no effect on {name}; {remedy}.")
 
 
 def chosen(asked: tuple[str, ...] | None, known: tuple[str, ...], argument: str) -> tuple[str, ...]:
@@ -111,5 +122,6 @@ def chosen(asked: tuple[str, ...] | None, known: tuple[str, ...], argument: str)
         return known
     unknown = [name for name in asked if name not in known]
     if unknown or not asked:
-        raise ValueError(f"{argument}={', '.join(unknown) or 'nothing'} is unknown; use {', '.join(known)}.")
+        what = f"{argument}={', '.join(unknown)} is unknown" if unknown else f"{argument} is empty"
+        raise ValueError(f"{what}; use {', '.join(known)}.")
     return tuple(name for name in known if name in asked)

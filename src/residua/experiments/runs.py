@@ -1,7 +1,8 @@
 """Many small runs, in parallel processes, each a line of JSON in a file: an interrupted experiment goes on from there.
 
 A task is one training; it may answer for several methods that share it. Its line is written in one piece when it is
-done, and a line torn by a power cut is not read.
+done, and a line torn by a power cut is not read. What another version of residua wrote is not read either: it may have
+done something else. A line without a task says with which command and versions the lines below it were made.
 """
 
 from __future__ import annotations
@@ -13,21 +14,23 @@ import signal
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from residua import __version__
+from residua.experiments.provenance import provenance
 
 Values = dict[str, Any]  # what one method has reached: "score", "alpha", ...
+QUICK = "quick"  # as Task.setting: a smoke test
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
 @dataclass(frozen=True)
 class Task:
-    """One run. All that it depends on is in here; ``setting`` has what the other fields do not say."""
+    """One run. ``setting`` has what the other fields do not say."""
 
     experiment: str
     dataset: str
@@ -59,7 +62,13 @@ Advance = Callable[[int, int, Record | None], None]  # done, of, the last one
 
 
 def run(
-    tasks: Sequence[Task], work: Work, path: Path, *, jobs: int = 1, advance: Advance = lambda *_: None
+    tasks: Sequence[Task],
+    work: Work,
+    path: Path,
+    *,
+    jobs: int = 1,
+    advance: Advance = lambda *_: None,
+    answers: Callable[[Task], Collection[str]] = lambda _: (),
 ) -> list[Record]:
     """Do the tasks that ``path`` has no line of, and return the records of all, in the order of ``tasks``.
 
@@ -70,13 +79,14 @@ def run(
     path : the file of JSON lines, appended to; made if there is none
     jobs : processes, each of one thread
     advance : called with how many are done, of how many, and the last record
+    answers : the methods that a task has to answer for; a line that lacks one is not taken for done
     """
-    done = {record.task: record for record in read(path)}
+    done = {record.task: record for record in read(path) if record.results.keys() >= set(answers(record.task))}
     left = [task for task in tasks if task not in done]
     advance(len(tasks) - len(left), len(tasks), None)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    for record in _each(left, work, jobs):
-        _append(path, record)
+    _make(path.parent)
+    for k, record in enumerate(_each(left, work, jobs)):
+        _append(path, [record.line()] if k else [json.dumps(provenance()), record.line()])
         done[record.task] = record
         advance(sum(task in done for task in tasks), len(tasks), record)
     return [done[task] for task in tasks]
@@ -140,16 +150,26 @@ def read(path: Path) -> list[Record]:
 def _parsed(line: str) -> Record | None:
     try:
         found = json.loads(line)
+        if found["residua"] != __version__:
+            return None
         return Record(Task(**found["task"]), found["results"], float(found["seconds"]))
     except (ValueError, KeyError, TypeError):
-        return None  # torn by a crash; its task is done again
+        return None  # torn by a crash, its task is done again; or no task
 
 
-def _append(path: Path, record: Record) -> None:
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise OSError(error.errno, f"{reason}; name a folder that can be made and written to", str(folder)) from None
+
+
+def _append(path: Path, lines: Sequence[str]) -> None:
     try:
         with open(path, "a+b") as file:
             torn = file.tell() > 0 and not _ends_in_newline(file)
-            file.write(b"\n" * torn + record.line().encode() + b"\n")
+            file.write(b"\n" * torn + "".join(f"{line}\n" for line in lines).encode())
     except OSError as error:
         raise OSError(error.errno, f"writing the records failed: {error.strerror or error}", str(path)) from error
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 
 import numpy as np
@@ -18,6 +20,7 @@ from residua.datasets import (
 )
 from residua.experiments.julia import Julia
 from residua.experiments.metropolis import authors_ising
+from residua.experiments.registry import Options, chosen
 from residua.experiments.splits import Split, random_split
 
 COUPLING = {"ising+": 0.35, "ising-": -0.35}
@@ -31,8 +34,13 @@ ROUNDING = (
 )
 
 
+def asked(options: Options) -> tuple[str, ...]:
+    """The data sets that a table is to have; a smoke test, those that need no files."""
+    return GENERATED if options.quick and options.datasets is None else chosen(options.datasets, SETS, "datasets")
+
+
 def load(name: str, seed: int, quick: bool = False) -> Dataset:
-    """A data set of ``SETS``; Ising has new spins for every seed, all others are the same."""
+    """A data set of ``SETS``; Ising with spins of our own sampler, new for every seed: ``draw`` has the authors'."""
     return simulate_ising(_side(quick), COUPLING[name], random_state=seed) if name in COUPLING else _fixed(name)
 
 
@@ -56,6 +64,14 @@ def _fixed(name: str) -> Dataset:
         "contacts-simulated": simulate_contacts,
     }
     return makers[name]()
+
+
+@contextmanager
+def no_word_of_islands() -> Iterator[None]:
+    """A few counties have no neighbour, hence no label to propagate from: known, and not worth a line a seed."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*components have no label")
+        yield
 
 
 def score(name: str, y: np.ndarray, prediction: np.ndarray) -> float:

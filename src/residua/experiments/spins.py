@@ -11,8 +11,7 @@ import numpy as np
 
 from residua.datasets.ising import FIELD, draw_spins, local_field
 from residua.experiments import sets
-from residua.experiments.runs import Task, Values
-from residua.experiments.transductive import QUICK
+from residua.experiments.runs import QUICK, Task, Values
 
 LAW = "the law itself"
 HELD = 40.0  # a field that no neighbours overrule

@@ -23,9 +23,14 @@ class Split:
 
     def known(self, y: np.ndarray) -> np.ndarray:
         """Y where the label may be learned from, NaN elsewhere."""
-        out = np.full(len(y), np.nan)
-        out[self.train] = y[self.train]
-        return out
+        return only(y, self.train)
+
+
+def only(y: np.ndarray, where: np.ndarray) -> np.ndarray:
+    """Y at the positions ``where``, NaN elsewhere."""
+    out = np.full(len(y), np.nan)
+    out[where] = y[where]
+    return out
 
 
 def random_split(n: int, random: int | Julia, share: float = 0.6) -> Split:

@@ -37,7 +37,7 @@ class Cell:
     @property
     def sd(self) -> float:
         """Over seeds; 0 of a single one."""
-        return float(np.std(self.scores, ddof=1)) if len(self.scores) > 1 else 0.0
+        return float(spread(np.array(self.scores)))
 
     @property
     def difference(self) -> float | None:
@@ -68,6 +68,11 @@ class Cell:
 
 
 Cells = dict[tuple[str, str], Cell]
+
+
+def spread(values: np.ndarray) -> np.ndarray:
+    """Standard deviation over the first axis, the seeds; 0 of a single one."""
+    return np.std(values, axis=0, ddof=min(1, len(values) - 1))
 
 
 def gather(records: Sequence[Record], methods: Sequence[str], references: dict[tuple[str, str], Reference]) -> Cells:
@@ -102,7 +107,7 @@ def learned(records: Sequence[Record], method: str) -> dict[str, tuple[np.ndarra
     out = {}
     for dataset, pairs in found.items():
         alphas = np.array([alpha for alpha, _ in pairs])
-        out[dataset] = alphas.mean(axis=0), alphas.std(axis=0), float(np.mean([beta for _, beta in pairs]))
+        out[dataset] = alphas.mean(axis=0), spread(alphas), float(np.mean([beta for _, beta in pairs]))
     return out
 
 

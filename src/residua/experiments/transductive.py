@@ -8,20 +8,22 @@ code. X and LP-X share one training.
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
+import pandas as pd
 
 from residua import GraphRegressor, propagate
 from residua.datasets import Dataset
 from residua.experiments import sets
-from residua.experiments.runs import Task, Values
+from residua.experiments.runs import QUICK, Task, Values
 from residua.experiments.splits import Split
+from residua.graph import Graph
 
 # Name of a base in the tables -> kind of network.
 NETWORKS = {"MLP": "mlp", "GNN": "sage", "GCN": "gcn", "SAGE-max": "sage-max", "SAGE-pool": "sage-pool"}
-QUICK = "quick"  # as Task.setting: twenty steps
-STEPS = {QUICK: 20, "": 1500}
+STEPS = {QUICK: 20, "": 1500}  # by Task.setting
 
 
 def training_of(method: str) -> str:
@@ -32,28 +34,48 @@ def training_of(method: str) -> str:
 def work(task: Task) -> dict[str, Values]:
     """Train once; the results of every method that this training answers for."""
     data, split = sets.draw(task.dataset, task.seed, task.setting == QUICK)
+    return measure(task, data, split, partial(sets.score, task.dataset))
+
+
+@sets.no_word_of_islands()
+def measure(
+    task: Task, data: Dataset, split: Split, score: Callable[[np.ndarray, np.ndarray], float]
+) -> dict[str, Values]:
+    """The same for a data set and a split that the task does not name."""
 
     def result(prediction: np.ndarray) -> Values:
-        return {"score": sets.score(task.dataset, data.y[split.test], prediction[split.test])}
+        return {"score": score(data.y[split.test], prediction[split.test])}
 
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", ".*components have no label")  # counties that are islands
-        if task.method == "LP":
-            return {"LP": result(propagate(split.known(data.y), data.graph, fallback=0.0))}
-        model = _trained(task, data, split)
-        if task.method.startswith("C-"):
-            learned = {"alpha": list(model.alpha_.values()), "beta": model.beta_}
-            return {task.method: result(model.predict()) | learned}
-        base = model.base_.predict(data.graph, data.X.to_numpy(dtype=float))
-        correction = propagate(split.known(data.y - base), data.graph, fallback=0.0)
+    known = split.known(data.y)
+    if task.method == "LP":
+        return {"LP": result(propagated(known, data.graph))}
+    lbfgs = task.dataset == "twitch"
+    model = trained(task.method, data.X, known, data.graph, task.seed, task.setting, lbfgs=lbfgs)
+    if task.method.startswith("C-"):
+        learned = {"alpha": list(model.alpha_.values()), "beta": model.beta_}
+        return {task.method: result(model.predict()) | learned}
+    base = base_of(model, data.X, data.graph)
+    correction = propagated(split.known(data.y - base), data.graph)
     return {task.method: result(base), f"LP-{task.method}": result(base + correction)}
 
 
-def _trained(task: Task, data: Dataset, split: Split) -> GraphRegressor:
+def trained(
+    method: str, X: pd.DataFrame, y: np.ndarray, graph: Graph, seed: int, setting: str, lbfgs: bool = False
+) -> GraphRegressor:
+    """``method`` (GNN, MLP, C-GNN, ...) trained by the authors' protocol on the labels y, NaN where unknown."""
     from residua import Network
 
-    kind = NETWORKS[task.method.removeprefix("C-")]
-    network = Network(kind, steps=STEPS[task.setting], lbfgs=task.dataset == "twitch")
-    correlation = "learned" if task.method.startswith("C-") else None
-    model = GraphRegressor(network, correlation, training="paper", random_state=task.seed)
-    return model.fit(data.X, split.known(data.y), graph=data.graph)
+    network = Network(NETWORKS[method.removeprefix("C-")], steps=STEPS[setting], lbfgs=lbfgs)
+    correlation = "learned" if method.startswith("C-") else None
+    return GraphRegressor(network, correlation, training="paper", random_state=seed).fit(X, y, graph=graph)
+
+
+def base_of(model: GraphRegressor, X: pd.DataFrame, graph: Graph) -> np.ndarray:
+    """The base prediction at every node, labelled or not."""
+    found: np.ndarray = model.base_.predict(graph, X.to_numpy(dtype=float))
+    return found
+
+
+def propagated(values: np.ndarray, graph: Graph) -> np.ndarray:
+    """Label propagation, 0 where no label reaches."""
+    return propagate(values, graph, fallback=0.0)

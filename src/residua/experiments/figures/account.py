@@ -11,25 +11,22 @@ from residua.atomic import write_atomically
 from residua.experiments.figures.drawing import DPI
 from residua.experiments.provenance import footer
 from residua.experiments.registry import Options, Result
+from residua.experiments.runs import QUICK
 from residua.experiments.summary import markdown_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-QUICK = "quick"  # as Task.setting
 MARKUP = re.compile(r"\[/?[a-z ]*\]")  # of the terminal
 
 
 def records_path(options: Options, name: str) -> Path:
-    """Where the lines of JSON are; the folder is made."""
-    options.folder.mkdir(parents=True, exist_ok=True)
+    """Where the lines of JSON are."""
     return options.folder / f"{name}.jsonl"
 
 
 def setting(options: Options) -> str:
-    """``Task.setting``; the figures are the paper's and know its protocol alone."""
-    if options.protocol != "paper":
-        raise ValueError(f'protocol={options.protocol!r}: the figures follow the paper; use protocol="paper".')
+    """``Task.setting``."""
     return QUICK if options.quick else ""
 
 
@@ -51,7 +48,10 @@ def publish(
     picture, page = options.folder / f"{name}.png", options.folder / f"{name}.md"
     if options.quick:
         figure.text(0.99, 0.99, "smoke test", ha="right", va="top", fontsize=9, color="#c0392b")
-    write_atomically(picture, lambda file: figure.savefig(file, format="png", dpi=DPI), "writing the figure")
+    about = {"Description": footer()}
+    write_atomically(
+        picture, lambda file: figure.savefig(file, format="png", dpi=DPI, metadata=about), "writing the figure"
+    )
     quick = ("A smoke test (quick): few steps, one seed; the numbers mean nothing.",) if options.quick else ()
     markdown = _markdown(title, picture.name, columns, rows, quick + notes)
     write_atomically(page, lambda file: file.write(markdown.encode()), "writing the account")

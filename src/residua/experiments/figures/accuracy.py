@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from residua.experiments.figures.account import QUICK, publish, records_path, setting
+from residua.experiments.figures.account import publish, records_path, setting
 from residua.experiments.figures.drawing import COLOURS, INK, QUIET, page, panels, tidy
 from residua.experiments.figures.small_world import watts_strogatz
 from residua.experiments.registry import Options, Result
-from residua.experiments.runs import Advance, Record, Task, Values, run
+from residua.experiments.runs import QUICK, Advance, Record, Task, Values, run
 from residua.numerics import Eigen, Lanczos, Sparse
 from residua.numerics.stochastic import StochasticRatio
 
@@ -81,7 +81,8 @@ def fig_accuracy(options: Options, advance: Advance) -> Result:
     """Error of the log-determinant and of its slope over probes and steps, with and without control variates."""
     grid = GRIDS[setting(options)]
     runs = 6 if options.quick else RUNS_PER_SEED * options.seeds
-    tasks = [Task(NAME, f"watts-strogatz-{NODES}", "lanczos", seed, setting(options)) for seed in range(runs)]
+    seeds = range(options.first_seed, options.first_seed + runs)
+    tasks = [Task(NAME, f"watts-strogatz-{NODES}", "lanczos", seed, setting(options)) for seed in seeds]
     records = run(tasks, work, records_path(options, NAME), jobs=options.jobs, advance=advance)
     errors = {kind: {q: errors_of(records, kind, q) for q in QUANTITIES} for kind in KINDS}
     gain = {q: rms(errors["plain"][q]) / rms(errors["control variates"][q]) for q in QUANTITIES}

@@ -5,6 +5,7 @@ Label propagation needs no feature, a GNN many; C-GNN has both to draw on. d = 0
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,17 +13,18 @@ import pandas as pd
 
 from residua import metrics
 from residua.datasets import load_county
-from residua.experiments.figures.account import QUICK, publish, records_path, seed_count, setting
+from residua.experiments.figures.account import publish, records_path, seed_count, setting
 from residua.experiments.figures.drawing import REPOSITORY, curve, legend, page, panels, reference, reference_key, tidy
-from residua.experiments.figures.models import base_of, counted, gather, mean_and_spread, propagated, trained
+from residua.experiments.figures.scores import counted, mean_and_spread, scores_of
 from residua.experiments.paper import CELLS1
 from residua.experiments.registry import Options, Result
-from residua.experiments.runs import Advance, Record, Task, Values, run
+from residua.experiments.runs import QUICK, Advance, Record, Task, Values, run
 from residua.experiments.splits import random_split
+from residua.experiments.transductive import measure, training_of
 
 NAME = "fig-features"
 METHODS = ("LP", "GNN", "LP-GNN", "C-GNN")
-TRAININGS = ("GNN", "C-GNN")  # LP comes with the first, at no cost
+TRAININGS = tuple(dict.fromkeys(map(training_of, METHODS)))
 COUNTS = {"": (0, 1, 2, 3, 4, 5, 6), QUICK: (0, 6)}
 FULL = 6
 
@@ -32,18 +34,7 @@ def work(task: Task) -> dict[str, Values]:
     data = load_county("income", 2012)
     d = int(task.dataset.rpartition("-")[2])
     X = data.X.iloc[:, :d] if d else pd.DataFrame({"constant": 1.0}, index=data.X.index)
-    split = random_split(len(data.y), task.seed)
-    model = trained(task.method, X, split.known(data.y), data.graph, task.seed, task.setting)
-
-    def result(prediction: np.ndarray) -> Values:
-        return {"score": metrics.r2(data.y[split.test], prediction[split.test])}
-
-    if task.method == "C-GNN":
-        return {"C-GNN": result(model.predict()) | {"alpha": model.alpha_["edge"], "beta": model.beta_}}
-    base = base_of(model, X, data.graph)
-    correction = propagated(split.known(data.y - base), data.graph)
-    lp = propagated(split.known(data.y), data.graph)
-    return {"GNN": result(base), "LP-GNN": result(base + correction), "LP": result(lp)}
+    return measure(task, replace(data, X=X), random_split(len(data.y), task.seed), metrics.r2)
 
 
 def fig_features(options: Options, advance: Advance) -> Result:
@@ -79,7 +70,7 @@ def fig_features(options: Options, advance: Advance) -> Result:
 
 def _by_count(records: list[Record], method: str, counts: tuple[int, ...]) -> np.ndarray:
     """(seeds, counts)."""
-    return np.stack([gather(records, method, dataset=f"income-{d}") for d in counts], axis=1)
+    return np.stack([scores_of(records, method, dataset=f"income-{d}") for d in counts], axis=1)
 
 
 def _draw(counts: tuple[int, ...], scores: dict[str, np.ndarray], title: str, seeds: int) -> Any:

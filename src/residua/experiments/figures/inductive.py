@@ -14,20 +14,22 @@ import numpy as np
 
 from residua.datasets import Dataset, load_county, simulate_ising
 from residua.estimator import GraphRegressor
-from residua.experiments.figures.account import QUICK, publish, records_path, seed_count, setting
+from residua.experiments.figures.account import publish, records_path, seed_count, setting
 from residua.experiments.figures.drawing import REPOSITORY, curve, legend, page, panels, reference, reference_key, tidy
-from residua.experiments.figures.models import FINE_TUNING, base_of, counted, gather, mean_and_spread, only, trained
+from residua.experiments.figures.scores import counted, mean_and_spread, scores_of
 from residua.experiments.registry import Options, Result, chosen
-from residua.experiments.runs import Advance, Record, Task, Values, run
+from residua.experiments.runs import QUICK, Advance, Record, Task, Values, run
 from residua.experiments.sets import COUPLING, SIGNS, score
-from residua.experiments.splits import random_split
+from residua.experiments.splits import only, random_split
+from residua.experiments.transductive import base_of, trained
 
 NAME = "fig-inductive"
 DATASETS = ("ising+", "ising-", "election", "unemployment", "income", "education")
 METHODS = ("C-GNN", "GNN", "MLP")
 LABELS = {"C-GNN": "C-GNN, no training", "GNN": "GNN, fine-tuned", "MLP": "MLP, fine-tuned"}
 SHARES = {"": (0, 10, 20, 30, 40, 50, 60), QUICK: (0, 30, 60)}  # percent of the new labels
-# Authors' logs, and exact log-determinants in the authors' protocol (ten seeds), by percent of labels.
+FINE_TUNING = {"": 500, QUICK: 10}  # steps
+# The authors' logs (ten seeds), by percent of labels.
 LOGS = {
     ("election", "C-GNN"): {0: 0.387, 10: 0.569, 30: 0.655, 60: 0.693},
     ("election", "GNN"): {0: 0.369, 10: 0.529, 30: 0.568, 60: 0.599},
@@ -111,7 +113,7 @@ def fig_inductive(options: Options, advance: Advance) -> Result:
 
 
 def _rows(records: list[Record], name: str, method: str, shares: tuple[int, ...]) -> list[tuple[str, ...]]:
-    scores = gather(records, method, dataset=name)
+    scores = scores_of(records, method, dataset=name)
     rows = [(name, LABELS[method], *(mean_and_spread(scores[:, j]) for j in range(len(shares))))]
     if (logs := LOGS.get((name, method))) is not None:
         rows.append((name, f"{method}, authors' logs", *(f"{logs[s]:.3f}" if s in logs else "" for s in shares)))
@@ -119,7 +121,7 @@ def _rows(records: list[Record], name: str, method: str, shares: tuple[int, ...]
 
 
 def _leads(records: list[Record], name: str, methods: tuple[str, ...]) -> bool:
-    last = {method: gather(records, method, dataset=name)[:, -1].mean() for method in methods}
+    last = {method: scores_of(records, method, dataset=name)[:, -1].mean() for method in methods}
     return max(last, key=lambda method: last[method]) == "C-GNN"
 
 
@@ -143,7 +145,7 @@ def _draw(
     x = np.array(shares)
     for ax, name in zip(axes.flat, names, strict=False):
         for method in methods:
-            curve(ax, x, gather(records, method, dataset=name), method, LABELS[method])
+            curve(ax, x, scores_of(records, method, dataset=name), method, LABELS[method])
             if (name, method) in LOGS:
                 reference(ax, LOGS[name, method], method)
         metric = "share of right signs" if name in SIGNS else "R²"

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from residua.experiments.figures.account import QUICK, publish, records_path, setting
+from residua.experiments.figures.account import publish, records_path, setting
 from residua.experiments.figures.drawing import INK, NEGATIVE, POSITIVE, page, panels
-from residua.experiments.figures.models import propagated, trained
 from residua.experiments.registry import Options, Result
-from residua.experiments.runs import Advance, Task, Values, run
-from residua.experiments.sets import COUPLING, draw, score
+from residua.experiments.runs import QUICK, Advance, Task, Values, run
+from residua.experiments.sets import COUPLING, ROUNDING, draw, score
+from residua.experiments.transductive import propagated, trained
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 NAME = "fig-ising"
 METHODS = ("LP", "GNN", "C-GNN")
 TITLES = {"ising+": "neighbours alike", "ising-": "neighbours opposed"}
-SEED = 1
 
 
 def work(task: Task) -> dict[str, Values]:
@@ -51,7 +50,7 @@ def work(task: Task) -> dict[str, Values]:
 
 def fig_ising(options: Options, advance: Advance) -> Result:
     """Pictures of the spins of Ising+ and Ising-, and of what LP, GNN and C-GNN predict of them."""
-    tasks = [Task(NAME, name, method, SEED, setting(options)) for name in COUPLING for method in METHODS]
+    tasks = [Task(NAME, name, method, options.first_seed, setting(options)) for name in COUPLING for method in METHODS]
     records = run(tasks, work, records_path(options, NAME), jobs=options.jobs, advance=advance)
     found = {(r.task.dataset, r.task.method): r.results[r.task.method] for r in records}
     right = [_percent(found[name, "C-GNN"]) for name in COUPLING]
@@ -93,9 +92,10 @@ def _spins(ax: Axes, values: np.ndarray, truth: np.ndarray, known: np.ndarray) -
     from matplotlib.colors import to_rgb
 
     side = round(len(values) ** 0.5)
-    colour = np.where((values > 0)[:, None], to_rgb(POSITIVE), to_rgb(NEGATIVE))
+    positive = values > -ROUNDING  # as in the score
+    colour = np.where(positive[:, None], to_rgb(POSITIVE), to_rgb(NEGATIVE))
     colour[known] = 1 - 0.15 * (1 - colour[known])
     ax.imshow(colour.reshape(side, side, 3), interpolation="nearest")
-    wrong = np.flatnonzero(~known & ((values > 0) != (truth > 0)))
+    wrong = np.flatnonzero(~known & (positive != (truth > 0)))
     ax.scatter(wrong % side, wrong // side, s=(90 / side) ** 2, c="#ffe14d", linewidths=0)
     ax.axis("off")

@@ -12,12 +12,12 @@ from typing import Any
 import numba
 import numpy as np
 
-from residua.experiments.figures.account import QUICK, publish, records_path, setting
+from residua.experiments.figures.account import publish, records_path, setting
 from residua.experiments.figures.clock import best_seconds
 from residua.experiments.figures.drawing import COLOURS, QUIET, legend, page, panels, tidy
 from residua.experiments.figures.small_world import correlated_residuals, watts_strogatz
 from residua.experiments.registry import Options, Result
-from residua.experiments.runs import Advance, Record, Task, Values, run
+from residua.experiments.runs import QUICK, Advance, Record, Task, Values, run
 from residua.gaussian import fit_correlation
 from residua.gaussian.likelihood import Likelihood
 from residua.graph import Graph
