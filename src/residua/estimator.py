@@ -40,9 +40,10 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
     base : "zero", "mean", "linear", "mlp", "hops", "gcn", "sage", "sage-max", "sage-pool", a scikit-learn regressor, \
             a torch module or a ``Network``
         What explains a node from its features. The default, "hops", is as good as any single one over the data sets of
-        the paper; it is a network and needs ``residua[gnn]``, "linear" does not. A linear base is fitted together with the correlation
-        by generalised least squares; a scikit-learn regressor is cross-fitted and its out-of-fold residuals are
-        correlated; a network is trained through the likelihood. A torch module is called as ``module(x, edge_index)``.
+        the paper; it is a network and needs ``residua[gnn]``, "linear" does not. A linear base is fitted together with
+        the correlation by generalised least squares; a scikit-learn regressor is cross-fitted and its out-of-fold
+        residuals are correlated; a network is trained through the likelihood. A torch module is called as
+        ``module(x, edge_index)``.
     correlation : "learned", "propagate" or None
         Learned strength and sign of the residuals' correlation; label propagation of them (alpha = 1); or none.
     training : "joint", "post-hoc" or "paper"
