@@ -276,7 +276,7 @@ def test_an_output_that_cannot_be_made_is_named(monkeypatch, capsys):
         main()
     assert exit.value.code == 2
     error = capsys.readouterr().err.strip()
-    assert "name a folder that can be made and written to: '/proc/nowhere'" in error
+    assert error.startswith("residua: folder /proc/nowhere cannot be made (No such file or directory); name one that")
     assert "\n" not in error
 
 

@@ -25,12 +25,12 @@ FEW = 20  # labels left out by all models; with fewer their errors are taken to 
 
 
 class Average:
-    """Several fitted models as one: usually better than each of them.
+    """Several fitted models as one: usually better than each of them if they are about equally good.
 
     Parameters
     ----------
     models : fitted ``GraphRegressor``s of the same labels on the same graph, of any kinds
-    weights : one number a model, made to add up to 1; equal by default
+    weights : one number a model, made to add up to 1; equal by default. Give a model that is clearly worse less
 
     Examples
     --------

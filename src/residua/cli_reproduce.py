@@ -40,7 +40,9 @@ def reproduce(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder of records, tables and pictures.")] = Path(
         "residua-results"
     ),
-    quick: Annotated[bool, typer.Option("--quick", help="A smoke test: one seed, few steps, small graphs.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A smoke test: one seed, few steps, in tables only sets that need no files.")
+    ] = False,
 ) -> None:
     """Measure the paper's tables and figures anew. An interrupted run goes on where it stopped."""
     from rich.console import Console

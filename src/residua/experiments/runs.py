@@ -161,8 +161,8 @@ def _make(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise OSError(error.errno, f"{reason}; name a folder that can be made and written to", str(folder)) from None
+        reason = error.strerror or error
+        raise ValueError(f"folder {folder} cannot be made ({reason}); name one that can be written to.") from None
 
 
 def _append(path: Path, lines: Sequence[str]) -> None:
