@@ -1,6 +1,7 @@
 """Fixtures: each graph by name, so that a failing test says on which one it fails."""
 
 import os
+import sys
 from pathlib import Path
 
 import numba
@@ -10,6 +11,7 @@ from hypothesis import settings
 from threadpoolctl import threadpool_limits
 
 from graphs import CASES, ONE_TYPE, TWO_TYPES, Case
+from residua.cli import main
 
 # The same examples in every run; HYPOTHESIS_PROFILE=explore looks for new ones.
 settings.register_profile("steady", derandomize=True, max_examples=150, deadline=None)
@@ -56,3 +58,20 @@ def data_folder():
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RESIDUA_DATA", str(folder))
         yield folder
+
+
+@pytest.fixture
+def refusal(monkeypatch, capsys):
+    """What the command line says of wrong words: one line, and exit code 2."""
+
+    def said(*words: str) -> str:
+        monkeypatch.setattr(sys, "argv", ["residua", *words])
+        with pytest.raises(SystemExit) as exit:
+            main()
+        assert exit.value.code == 2
+        error = capsys.readouterr().err.strip()
+        assert error.startswith("residua: ")
+        assert "\n" not in error
+        return error.removeprefix("residua: ")
+
+    return said

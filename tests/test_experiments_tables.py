@@ -1,6 +1,5 @@
 """The tables: what is compared with what, how it is written, and the command line around it."""
 
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 import residua
-from residua.cli import app, main
+from residua.cli import app
 from residua.cli_reproduce import _blocks
 from residua.experiments import best, paper, sets, tables, transductive
 from residua.experiments.neighbour_labels import neighbour_labels
@@ -259,25 +258,14 @@ def test_a_comparison_is_written_in_full(tmp_path):
         (["fig-ising", "--datasets", "election"], "--datasets has no effect on fig-ising; leave it out."),
     ],
 )
-def test_wrong_names_end_in_one_line_and_exit_code_2(words, message, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["residua", "reproduce", *words, "-o", str(tmp_path)])
-    with pytest.raises(SystemExit) as exit:
-        main()
-    assert exit.value.code == 2
-    error = capsys.readouterr().err.strip()
-    assert error.startswith(f"residua: {message}")
-    assert "\n" not in error
+def test_wrong_names_end_in_one_line_and_exit_code_2(words, message, tmp_path, refusal):
+    assert refusal("reproduce", *words, "-o", str(tmp_path)).startswith(message)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_output_that_cannot_be_made_is_named(monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["residua", "reproduce", "table1", "--quick", "-o", "/proc/nowhere"])
-    with pytest.raises(SystemExit) as exit:
-        main()
-    assert exit.value.code == 2
-    error = capsys.readouterr().err.strip()
-    assert error.startswith("residua: folder /proc/nowhere cannot be made (No such file or directory); name one that")
-    assert "\n" not in error
+def test_an_output_that_cannot_be_made_is_named(refusal):
+    error = refusal("reproduce", "table1", "--quick", "-o", "/proc/nowhere")
+    assert error.startswith("folder /proc/nowhere cannot be made (No such file or directory); name one that can be")
 
 
 def test_data_list_names_every_set_and_its_terms():
@@ -294,12 +282,8 @@ def test_data_fetch_finds_the_files_that_are_here(data_folder):
     assert "elect80: needs no files" in result.output
 
 
-def test_data_fetch_refuses_an_unknown_name(monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["residua", "data", "fetch", "mars"])
-    with pytest.raises(SystemExit) as exit:
-        main()
-    assert exit.value.code == 2
-    assert capsys.readouterr().err.startswith("residua: name='mars' is unknown")
+def test_data_fetch_refuses_an_unknown_name(refusal):
+    assert refusal("data", "fetch", "mars").startswith("name='mars' is unknown")
 
 
 def test_labels_around_a_node_are_features_without_its_own():

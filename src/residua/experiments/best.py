@@ -113,7 +113,7 @@ def table(options: Options, advance: Advance) -> Result:
 def tasks(options: Options) -> list[Task]:
     """One for each data set and seed, since the average needs all models at once; and what spins allow at all."""
     return [
-        Task("best", dataset, method, seed, QUICK if options.quick else "")
+        Task("best", dataset, method, seed, options.setting)
         for seed in options.all_seeds
         for dataset in sets.asked(options)
         for method in ("best", *((spins.LAW,) if dataset in sets.COUPLING else ()))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 
-from residua.experiments.runs import Advance
+from residua.experiments.runs import QUICK, Advance
 from residua.validation import check_choice
 
 PROTOCOLS = ("paper", "best")
@@ -65,6 +65,11 @@ class Options:
         last = self.all_seeds[-1]
         seeds = f"seeds {self.first_seed} to {last}" if last > self.first_seed else f"seed {last}"
         return "smoke test, the numbers mean nothing" if self.quick else f"mean of {self.seeds}, {seeds}"
+
+    @property
+    def setting(self) -> str:
+        """``Task.setting`` of a run that has no other."""
+        return QUICK if self.quick else ""
 
     @property
     def all_seeds(self) -> range:

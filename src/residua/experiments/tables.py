@@ -8,7 +8,7 @@ import numpy as np
 
 from residua.experiments import best, paper, sets, transductive
 from residua.experiments.registry import Options, Result, chosen
-from residua.experiments.runs import QUICK, Advance, Record, Task, run
+from residua.experiments.runs import Advance, Record, Task, run
 from residua.experiments.summary import BELOW, finish, gather, learned, markdown_table, score_table
 
 ALPHA_SLACK = 0.1
@@ -48,7 +48,7 @@ def tasks(name: str, methods: Sequence[str], options: Options) -> list[Task]:
     """Every training that the methods need, seed by seed so that an early stop leaves whole rows."""
     trainings = list(dict.fromkeys(transductive.training_of(method) for method in methods))
     return [
-        Task(name, dataset, training, seed, QUICK if options.quick else "")
+        Task(name, dataset, training, seed, options.setting)
         for seed in options.all_seeds
         for dataset in sets.asked(options)
         for training in trainings

@@ -11,7 +11,6 @@ from residua.atomic import write_atomically
 from residua.experiments.figures.drawing import DPI
 from residua.experiments.provenance import footer
 from residua.experiments.registry import Options, Result
-from residua.experiments.runs import QUICK
 from residua.experiments.summary import markdown_table
 
 if TYPE_CHECKING:
@@ -23,16 +22,6 @@ MARKUP = re.compile(r"\[/?[a-z ]*\]")  # of the terminal
 def records_path(options: Options, name: str) -> Path:
     """Where the lines of JSON are."""
     return options.folder / f"{name}.jsonl"
-
-
-def setting(options: Options) -> str:
-    """``Task.setting``."""
-    return QUICK if options.quick else ""
-
-
-def seed_count(options: Options) -> int:
-    """How many splits; one where a smoke test will do."""
-    return len(options.all_seeds)
 
 
 def publish(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from residua.experiments.figures.account import publish, records_path, setting
+from residua.experiments.figures.account import publish, records_path
 from residua.experiments.figures.drawing import COLOURS, INK, QUIET, page, panels, tidy
 from residua.experiments.figures.small_world import watts_strogatz
 from residua.experiments.registry import Options, Result
@@ -79,10 +79,10 @@ def _errors(grid: Grid, control: bool, seed: int) -> Values:
 
 def fig_accuracy(options: Options, advance: Advance) -> Result:
     """Error of the log-determinant and of its slope over probes and steps, with and without control variates."""
-    grid = GRIDS[setting(options)]
+    grid = GRIDS[options.setting]
     runs = 6 if options.quick else RUNS_PER_SEED * options.seeds
     seeds = range(options.first_seed, options.first_seed + runs)
-    tasks = [Task(NAME, f"watts-strogatz-{NODES}", "lanczos", seed, setting(options)) for seed in seeds]
+    tasks = [Task(NAME, f"watts-strogatz-{NODES}", "lanczos", seed, options.setting) for seed in seeds]
     records = run(tasks, work, records_path(options, NAME), jobs=options.jobs, advance=advance)
     errors = {kind: {q: errors_of(records, kind, q) for q in QUANTITIES} for kind in KINDS}
     gain = {q: rms(errors["plain"][q]) / rms(errors["control variates"][q]) for q in QUANTITIES}

@@ -11,7 +11,7 @@ import numpy as np
 
 from residua import metrics
 from residua.datasets import load_county
-from residua.experiments.figures.account import publish, records_path, setting
+from residua.experiments.figures.account import publish, records_path
 from residua.experiments.figures.drawing import INK, NEGATIVE, POSITIVE, page, panels, point_map
 from residua.experiments.registry import Options, Result
 from residua.experiments.runs import Advance, Task, Values, run
@@ -47,9 +47,7 @@ def work(task: Task) -> dict[str, Values]:
 
 def fig_election(options: Options, advance: Advance) -> Result:
     """Six maps: 30 % of the labels, base prediction, its residuals, their interpolation, the sum."""
-    tasks = [
-        Task(NAME, f"election-{YEAR}", method, options.first_seed, setting(options)) for method in ("C-GNN", "GNN")
-    ]
+    tasks = [Task(NAME, f"election-{YEAR}", method, options.first_seed, options.setting) for method in ("C-GNN", "GNN")]
     records = run(tasks, work, records_path(options, NAME), jobs=options.jobs, advance=advance)
     joint, alone = records[0].results["C-GNN"], records[1].results["GNN"]
     lift = f"from {joint['base score']:.2f} to {joint['score']:.2f}"

@@ -13,7 +13,7 @@ import pandas as pd
 
 from residua import metrics
 from residua.datasets import load_county
-from residua.experiments.figures.account import publish, records_path, seed_count, setting
+from residua.experiments.figures.account import publish, records_path
 from residua.experiments.figures.drawing import REPOSITORY, curve, legend, page, panels, reference, reference_key, tidy
 from residua.experiments.figures.scores import counted, mean_and_spread, scores_of
 from residua.experiments.paper import CELLS1
@@ -39,9 +39,9 @@ def work(task: Task) -> dict[str, Values]:
 
 def fig_features(options: Options, advance: Advance) -> Result:
     """Accuracy for county incomes by number of features: LP, GNN, LP-GNN and C-GNN."""
-    counts = COUNTS[setting(options)]
+    counts = COUNTS[options.setting]
     tasks = [
-        Task(NAME, f"income-{d}", method, seed, setting(options))
+        Task(NAME, f"income-{d}", method, seed, options.setting)
         for seed in options.all_seeds
         for d in counts
         for method in TRAININGS
@@ -59,12 +59,12 @@ def fig_features(options: Options, advance: Advance) -> Result:
     names = ", ".join(load_county("income", 2012).X.columns)
     notes = (
         f"Median household income of US counties, 2012; the first d of: {names}. Test R2, mean and standard deviation "
-        f"over {counted(seed_count(options), 'random split')} (60 % training, 20 % test), the authors' protocol.",
+        f"over {counted(len(options.all_seeds), 'random split')} (60 % training, 20 % test), the authors' protocol.",
         "d = 0 is a constant in place of features.",
         "The logs are those of the authors' repository; the paper's own table has income from another column (.75 for "
         "GNN, .81 for LP-GNN and C-GNN).",
     )
-    figure = _draw(counts, scores, title, seed_count(options))
+    figure = _draw(counts, scores, title, len(options.all_seeds))
     return publish(options, NAME, title, figure, ("features", *METHODS), rows, notes)
 
 

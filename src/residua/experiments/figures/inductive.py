@@ -14,7 +14,7 @@ import numpy as np
 
 from residua.datasets import Dataset, load_county, simulate_ising
 from residua.estimator import GraphRegressor
-from residua.experiments.figures.account import publish, records_path, seed_count, setting
+from residua.experiments.figures.account import publish, records_path
 from residua.experiments.figures.drawing import REPOSITORY, curve, legend, page, panels, reference, reference_key, tidy
 from residua.experiments.figures.scores import counted, mean_and_spread, scores_of
 from residua.experiments.registry import Options, Result, chosen
@@ -84,13 +84,13 @@ def fig_inductive(options: Options, advance: Advance) -> Result:
     names = chosen(options.datasets, DATASETS, "datasets")
     methods = chosen(options.methods, METHODS, "methods")
     tasks = [
-        Task(NAME, name, method, seed, setting(options))
+        Task(NAME, name, method, seed, options.setting)
         for seed in options.all_seeds
         for name in names
         for method in methods
     ]
     records = run(tasks, work, records_path(options, NAME), jobs=options.jobs, advance=advance)
-    shares = SHARES[setting(options)]
+    shares = SHARES[options.setting]
     rows = [row for name in names for method in methods for row in _rows(records, name, method, shares)]
     ahead = [name for name in names if _leads(records, name, methods)]
     title = "Accuracy on a new graph by share of its labels"
@@ -99,7 +99,7 @@ def fig_inductive(options: Options, advance: Advance) -> Result:
             f"C-GNN, not trained on the new labels, is best on {len(ahead)} of {len(names)} data sets "
             f"when {shares[-1]} % are known"
         )
-    seeds = seed_count(options)
+    seeds = len(options.all_seeds)
     notes = (
         f"Mean and standard deviation over {counted(seeds, 'seed')}, on all nodes outside the known new labels: "
         "R2, or the share of right signs on Ising. Trained on 60 % of the old labels, the authors' protocol.",

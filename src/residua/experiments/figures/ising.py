@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from residua.experiments.figures.account import publish, records_path, setting
+from residua.experiments.figures.account import publish, records_path
 from residua.experiments.figures.drawing import INK, NEGATIVE, POSITIVE, page, panels
 from residua.experiments.registry import Options, Result
 from residua.experiments.runs import QUICK, Advance, Task, Values, run
@@ -50,7 +50,7 @@ def work(task: Task) -> dict[str, Values]:
 
 def fig_ising(options: Options, advance: Advance) -> Result:
     """Pictures of the spins of Ising+ and Ising-, and of what LP, GNN and C-GNN predict of them."""
-    tasks = [Task(NAME, name, method, options.first_seed, setting(options)) for name in COUPLING for method in METHODS]
+    tasks = [Task(NAME, name, method, options.first_seed, options.setting) for name in COUPLING for method in METHODS]
     records = run(tasks, work, records_path(options, NAME), jobs=options.jobs, advance=advance)
     found = {(r.task.dataset, r.task.method): r.results[r.task.method] for r in records}
     right = [_percent(found[name, "C-GNN"]) for name in COUPLING]

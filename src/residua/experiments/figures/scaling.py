@@ -12,7 +12,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from residua.experiments.figures.account import publish, records_path, setting
+from residua.experiments.figures.account import publish, records_path
 from residua.experiments.figures.clock import best_seconds
 from residua.experiments.figures.drawing import COLOURS, QUIET, legend, page, panels, tidy
 from residua.experiments.figures.small_world import correlated_residuals, watts_strogatz
@@ -58,8 +58,8 @@ def _evaluate(graph: Graph, residual: np.ndarray) -> None:
 
 def fig_scaling(options: Options, advance: Advance) -> Result:
     """Time of one likelihood with gradient, and of a whole fit, against the number of edges."""
-    sizes = SIZES[setting(options)]
-    tasks = [Task(NAME, f"watts-strogatz-{n}", "time", 0, setting(options)) for n in sizes]
+    sizes = SIZES[options.setting]
+    tasks = [Task(NAME, f"watts-strogatz-{n}", "time", 0, options.setting) for n in sizes]
     # One at a time, whatever ``jobs`` says: clocks that run side by side disturb one another.
     records = run(tasks, work, records_path(options, NAME), jobs=1, advance=advance)
     fits = {line: exponent(records, line) for line in LINES}

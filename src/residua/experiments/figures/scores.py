@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from residua.experiments.runs import Record
+from residua.experiments.summary import spread
 
 
 def scores_of(records: list[Record], method: str, **task: Any) -> np.ndarray:
@@ -22,4 +23,4 @@ def counted(number: int, noun: str) -> str:
 
 def mean_and_spread(scores: np.ndarray) -> str:
     """A mean, and the standard deviation over seeds where there are several."""
-    return f"{scores.mean():.3f} ± {scores.std(ddof=1):.3f}" if len(scores) > 1 else f"{scores.mean():.3f}"
+    return f"{scores.mean():.3f} ± {spread(scores):.3f}" if len(scores) > 1 else f"{scores.mean():.3f}"
