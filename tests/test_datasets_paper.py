@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 import residua
-from residua.datasets import available, fetch, files, load_county, load_transport, load_twitch
+from residua.datasets import available, fetch, files, load_county, load_transport, load_twitch, transport
 from residua.datasets.county import TARGETS
 from residua.datasets.twitch import _components, _read_features
 from residua.metrics import r2
@@ -180,6 +180,35 @@ def test_opposite_directions_of_a_street_can_be_a_type_of_their_own(request, nam
     together = graph.adjacency("follows") + graph.adjacency("opposite")
     assert abs(together - data.graph.adjacency("follows")).max() == 0
     assert abs(graph.adjacency("shares") - data.graph.adjacency("shares")).max() == 0
+
+
+@pytest.mark.parametrize("name", ["anaheim", "chicago"])
+def test_trips_add_features_and_change_nothing_else(request, name):
+    plain, more = request.getfixturevalue(name), load_transport(name, trips=True)
+    added = [f"trips_{reach}" for reach in (2, 4, 8, 16, "all")]
+    assert list(more.X.columns) == [*plain.X.columns, *added]
+    assert standardised(more.X[added])
+    pd.testing.assert_frame_equal(more.X[list(plain.X.columns)], plain.X)
+    pd.testing.assert_frame_equal(more.nodes, plain.nodes)
+    assert (more.y == plain.y).all()
+    assert abs(more.graph.adjacency("follows") - plain.graph.adjacency("follows")).max() == 0
+
+
+def test_trips_do_not_know_the_traffic(chicago, monkeypatch):
+    expected = load_transport("chicago", trips=True).X
+    read = transport._read_links
+    monkeypatch.setattr(transport, "_read_links", lambda network: read(network).assign(volume=lambda t: -t["volume"]))
+    changed = load_transport("chicago", trips=True)
+    assert changed.y == pytest.approx(-chicago.y)
+    pd.testing.assert_frame_equal(changed.X, expected)
+
+
+def test_trips_need_times_above_0(data_folder, monkeypatch):
+    read = transport._read_links
+    monkeypatch.setattr(transport, "_read_links", lambda network: read(network).assign(free_flow_time=0.0))
+    assert load_transport("anaheim").X["free_flow_time"].eq(0).all()
+    with pytest.raises(ValueError, match=r"a link has no free-flow time above 0"):
+        load_transport("anaheim", trips=True)
 
 
 def test_links_are_ordered_and_named_by_their_ends(anaheim, chicago):

@@ -16,12 +16,14 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
+from residua.datasets import routes
 from residua.datasets.base import Dataset, standardise
 from residua.datasets.files import data_folder, find_file, reading
 from residua.graph import Graph
 from residua.validation import check_choice
 
 FEATURES = {"capacity": 2, "length": 3, "free_flow_time": 4, "speed": 7}  # field of a link's row
+REACH = (2, 4, 8, 16, np.inf)  # how far trips go, in free-flow times of a mean link
 SOURCE = (
     "Transportation Networks for Research, github.com/bstabler/TransportationNetworks: donated data, for academic "
     "research only; name the source in publications."
@@ -56,7 +58,7 @@ NETWORKS = {
 }
 
 
-def load_transport(city: str, *, opposite: bool = False) -> Dataset:
+def load_transport(city: str, *, opposite: bool = False, trips: bool = False) -> Dataset:
     """Load traffic on the road links of Anaheim or Chicago.
 
     Nodes are directed road links, named ``"tail-head"`` after their junctions and ordered by them. Edges of type
@@ -69,11 +71,15 @@ def load_transport(city: str, *, opposite: bool = False) -> Dataset:
     ----------
     city : ``"anaheim"`` (914 links) or ``"chicago"`` (2,176 links)
     opposite : join the two directions of one street by edges of a third type, ``"opposite"``, instead of ``"follows"``
+    trips : add five features: how many trips would use a link if every junction sent one to all others by the fastest
+        free route; to those within 2, 4, 8 and 16 times the mean link's time, and to all. They come from the map and
+        the free-flow times alone; of the counts, the square roots are standardised
 
     Returns
     -------
     Dataset
-        X of shape (n, 4); ``nodes`` has tail and head and, for Chicago, the midpoint x, y in feet.
+        X of shape (n, 4), or (n, 9) with trips; ``nodes`` has tail and head and, for Chicago, the midpoint x, y
+        in feet.
 
     Examples
     --------
@@ -82,21 +88,25 @@ def load_transport(city: str, *, opposite: bool = False) -> Dataset:
     """
     check_choice(city, tuple(NETWORKS), "city")
     with reading(data_folder() / Path(NETWORKS[city].files[0]).parent):
-        return _load(city, opposite)
+        return _load(city, opposite, trips)
 
 
-def _load(city: str, opposite: bool) -> Dataset:
+def _load(city: str, opposite: bool, with_trips: bool) -> Dataset:
     network = NETWORKS[city]
     links = _read_links(network)
     ends = links[["tail", "head"]]
     ids = ends["tail"].astype(str) + "-" + ends["head"].astype(str)
     links = links.set_index(pd.Index(ids, name="link", dtype=object))
-    scaled = standardise(links[[*FEATURES, "volume"]])
+    features = [*FEATURES]
+    if with_trips:
+        counts = _trips(links)
+        links, features = links.join(counts), [*features, *counts.columns]
+    scaled = standardise(links[[*features, "volume"]])
     return Dataset(
         graph=Graph.from_scipy(_line_graph(links["tail"], links["head"], opposite), nodes=links.index),
-        X=scaled[[*FEATURES]],
+        X=scaled[features],
         y=scaled["volume"].to_numpy(copy=True),
-        nodes=links.drop(columns=[*FEATURES, "volume"]),
+        nodes=links.drop(columns=[*features, "volume"]),
         name=city,
         notes=_notes(network, links),
         source=SOURCE,
@@ -152,6 +162,18 @@ def _line_graph(tail: pd.Series, head: pd.Series, opposite: bool) -> dict[str, s
     else:
         found = {"follows": follows, "shares": shares}
     return {name: sp.csr_array((A > 0).astype("float64")) for name, A in found.items()}
+
+
+def _trips(links: pd.DataFrame) -> pd.DataFrame:
+    """The square root of the trips on each link, for every reach: counts are skewed."""
+    time = links["free_flow_time"].to_numpy()
+    if not (time > 0).all():
+        raise ValueError("a link has no free-flow time above 0, so that there is no fastest route")
+    _, ends = np.unique(links[["tail", "head"]].to_numpy(), return_inverse=True)
+    tail, head = ends.reshape(-1, 2).T
+    names = [f"trips_{reach:g}" for reach in REACH[:-1]]
+    counts = routes.trips(tail, head, time, np.array(REACH) * time.mean())
+    return pd.DataFrame(np.sqrt(counts), index=links.index, columns=[*names, "trips_all"])
 
 
 def _notes(network: Network, links: pd.DataFrame) -> tuple[str, ...]:

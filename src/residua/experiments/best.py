@@ -34,8 +34,9 @@ NOTES = (
     "and 32 and 10 starts, are trained jointly with the correlation, each start stopped on a fold of the labels of its "
     "own; post hoc: by squared error, then the correlation of out-of-fold residuals. C-boosted, C-trees (extremely "
     "randomised), C-linear: on the same hop features, trees with out-of-fold residuals. +labels: the same trees or "
-    "networks, which also see the training labels one and two edges away, never a node's own. On roads the two "
-    "directions of one street are an edge type of their own, for all models.",
+    "networks, which also see the training labels one and two edges away, never a node's own. On roads, for all "
+    "models, the two directions of one street are an edge type of their own, and features tell how many fastest routes "
+    "use a link, counted on the map of free-flow times: what load_transport gives with opposite and trips.",
     "chosen: of the nine, the one that is best on the validation labels of its seed. Which column is best on the test "
     "labels is known only afterwards, so the best of the columns is not a fair score; this one is.",
     "average: residua.Average with weights that the validation labels choose. All predictions condition on the "
@@ -150,10 +151,12 @@ def work(task: Task) -> dict[str, Values]:
 
 def _fitted(task: Task, data: Dataset, split: Split) -> list[GraphRegressor]:
     """The models of ``MODELS``, in order."""
-    graph = load_transport(task.dataset, opposite=True).graph if task.dataset in sets.CITIES else data.graph
     known = split.known(data.y)
-    hops = NeighbourFeatures().fit_transform(data.X, graph=graph)
-    seen = {FEATURES: data.X, HOPS: hops, LABELS: np.column_stack([hops, neighbour_labels(graph, known)])}
+    if task.dataset in sets.CITIES:
+        data = load_transport(task.dataset, opposite=True, trips=True)
+    X, graph = data.X, data.graph
+    hops = NeighbourFeatures().fit_transform(X, graph=graph)
+    seen = {FEATURES: X, HOPS: hops, LABELS: np.column_stack([hops, neighbour_labels(graph, known)])}
     fitted = []
     for sees, make in MODELS.values():
         model = make(task.setting == QUICK).set_params(random_state=task.seed)
