@@ -101,17 +101,30 @@ def test_names_are_kept_in_their_order_and_unknown_ones_refused():
         chosen(("a", "x"), ("a", "b"), "datasets")
 
 
-def test_weights_are_drawn_to_the_better_model_and_add_up(rng):
-    y = rng.normal(size=400)
-    predictions = np.stack([y + rng.normal(size=400) * noise for noise in (0.1, 1.0, 1.0)])
-    weights = best.weigh(predictions, y, trust=0.5)
-    assert weights.sum() == pytest.approx(1)
-    assert (weights >= 0.5 / 3 - 1e-9).all()
-    assert weights.argmax() == 0
-    np.testing.assert_allclose(best.weigh(predictions, y, trust=0.0), 1 / 3)
-    chosen = best.choose_weights(predictions, y)
-    assert chosen.sum() == pytest.approx(1)
-    assert chosen.argmax() == 0
+def test_best_weights_are_those_of_a_search_over_the_simplex(rng):
+    y = rng.normal(size=60)
+    predictions = np.stack([y + rng.normal(size=60) * noise for noise in (0.5, 0.7, 3.0)])
+    found = best.best_weights(predictions, y)
+    grid = np.array([(a, b, 1 - a - b) for a in np.linspace(0, 1, 201) for b in np.linspace(0, 1, 201) if a + b <= 1])
+    errors = ((y - grid @ predictions) ** 2).mean(axis=1)
+    assert found.sum() == pytest.approx(1)
+    assert (found >= 0).all()
+    assert found == pytest.approx(grid[errors.argmin()], abs=0.01)
+
+
+def test_resampled_weights_keep_more_models_and_predict_new_labels_better(rng):
+    gains, kept = [], []
+    for _ in range(20):
+        y = rng.normal(size=1060)
+        predictions = y + rng.normal(size=1060) + 0.3 * rng.normal(size=(9, 1060))
+        alone, shared = (choose(predictions[:, :60], y[:60]) for choose in (best.best_weights, best.choose_weights))
+        errors = [np.mean((y - weights @ predictions)[60:] ** 2) for weights in (alone, shared)]
+        gains.append(errors[0] - errors[1])
+        kept.append((shared > 0.01).sum() - (alone > 0.01).sum())
+        assert shared.sum() == pytest.approx(1)
+    assert np.mean(kept) > 1
+    assert np.mean(gains) > 2 * np.std(gains) / len(gains) ** 0.5
+    np.testing.assert_array_equal(shared, best.choose_weights(predictions[:, :60], y[:60]))
 
 
 def flip_test_labels(monkeypatch):
