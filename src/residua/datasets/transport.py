@@ -24,6 +24,10 @@ from residua.validation import check_choice
 
 FEATURES = {"capacity": 2, "length": 3, "free_flow_time": 4, "speed": 7}  # field of a link's row
 REACH = (2, 4, 8, 16, np.inf)  # how far trips go, in free-flow times of a mean link
+TRIPS = (
+    "trips_2 to trips_16 and trips_all are square roots, standardised, of how many trips would use a link if every "
+    "junction sent one to all others within 2 to 16 times the mean link's time, and to all others; none passes a zone."
+)
 SOURCE = (
     "Transportation Networks for Research, github.com/bstabler/TransportationNetworks: donated data, for academic "
     "research only; name the source in publications."
@@ -32,10 +36,11 @@ SOURCE = (
 
 @dataclass(frozen=True)
 class Network:
-    """Files of a road network, its first junction that is no zone, and what its numbers are measured in."""
+    """Files of a road network, its first junction that is kept, its zones, and what its numbers are measured in."""
 
     files: tuple[str, ...]
     first: int
+    zones: int  # junctions up to this number are where trips begin and end, not pass
     note: str
 
     def path(self, kind: str) -> Path | None:
@@ -47,11 +52,13 @@ NETWORKS = {
     "anaheim": Network(
         tuple(f"transportation/Anaheim/Anaheim_{kind}.tntp" for kind in ("flow", "net")),
         first=1,
+        zones=38,
         note="All links are kept, those of zones too. Lengths are in feet, times in minutes.",
     ),
     "chicago": Network(
         tuple(f"transportation/ChicagoSketch/ChicagoSketch_{kind}.tntp" for kind in ("flow", "net", "node")),
         first=388,
+        zones=0,
         note="774 links that only connect zones (junctions below 388) were dropped. Lengths are in miles, times in "
         "minutes; x and y are the midpoint of a link in feet (Illinois state plane).",
     ),
@@ -72,8 +79,8 @@ def load_transport(city: str, *, opposite: bool = False, trips: bool = False) ->
     city : ``"anaheim"`` (914 links) or ``"chicago"`` (2,176 links)
     opposite : join the two directions of one street by edges of a third type, ``"opposite"``, instead of ``"follows"``
     trips : add five features: how many trips would use a link if every junction sent one to all others by the fastest
-        free route; to those within 2, 4, 8 and 16 times the mean link's time, and to all. They come from the map and
-        the free-flow times alone; of the counts, the square roots are standardised
+        route at free-flow times; to those within 2, 4, 8 and 16 times the mean link's time, and to all. They come from
+        the map and these times alone; of the counts, the square roots are standardised
 
     Returns
     -------
@@ -99,7 +106,7 @@ def _load(city: str, opposite: bool, with_trips: bool) -> Dataset:
     links = links.set_index(pd.Index(ids, name="link", dtype=object))
     features = [*FEATURES]
     if with_trips:
-        counts = _trips(links)
+        counts = _trips(links, network)
         links, features = links.join(counts), [*features, *counts.columns]
     scaled = standardise(links[[*features, "volume"]])
     return Dataset(
@@ -108,7 +115,7 @@ def _load(city: str, opposite: bool, with_trips: bool) -> Dataset:
         y=scaled["volume"].to_numpy(copy=True),
         nodes=links.drop(columns=[*features, "volume"]),
         name=city,
-        notes=_notes(network, links),
+        notes=(*_notes(network, links), *([TRIPS] if with_trips else [])),
         source=SOURCE,
     )
 
@@ -164,16 +171,17 @@ def _line_graph(tail: pd.Series, head: pd.Series, opposite: bool) -> dict[str, s
     return {name: sp.csr_array((A > 0).astype("float64")) for name, A in found.items()}
 
 
-def _trips(links: pd.DataFrame) -> pd.DataFrame:
+def _trips(links: pd.DataFrame, network: Network) -> pd.DataFrame:
     """The square root of the trips on each link, for every reach: counts are skewed."""
-    time = links["free_flow_time"].to_numpy()
+    time = links["free_flow_time"]
     if not (time > 0).all():
-        raise ValueError("a link has no free-flow time above 0, so that there is no fastest route")
-    _, ends = np.unique(links[["tail", "head"]].to_numpy(), return_inverse=True)
+        raise ValueError(f"link {time.idxmin()} has free-flow time {time.min():g}; trips=True needs times above 0")
+    junctions, ends = np.unique(links[["tail", "head"]].to_numpy(), return_inverse=True)
     tail, head = ends.reshape(-1, 2).T
-    names = [f"trips_{reach:g}" for reach in REACH[:-1]]
-    counts = routes.trips(tail, head, time, np.array(REACH) * time.mean())
-    return pd.DataFrame(np.sqrt(counts), index=links.index, columns=[*names, "trips_all"])
+    zones = np.flatnonzero(junctions <= network.zones)
+    counts = routes.trips(tail, head, time.to_numpy(), np.array(REACH) * time.mean(), zones)
+    names = [*(f"trips_{reach:g}" for reach in REACH[:-1]), "trips_all"]
+    return pd.DataFrame(np.sqrt(counts), index=links.index, columns=names)
 
 
 def _notes(network: Network, links: pd.DataFrame) -> tuple[str, ...]:
