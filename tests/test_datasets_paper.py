@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
@@ -194,20 +195,62 @@ def test_trips_add_features_and_change_nothing_else(request, name):
     assert abs(more.graph.adjacency("follows") - plain.graph.adjacency("follows")).max() == 0
 
 
-def test_trips_do_not_know_the_traffic(chicago, monkeypatch):
+def test_trips_do_not_know_the_traffic(chicago, monkeypatch, rng):
     expected = load_transport("chicago", trips=True).X
     read = transport._read_links
-    monkeypatch.setattr(transport, "_read_links", lambda network: read(network).assign(volume=lambda t: -t["volume"]))
+    monkeypatch.setattr(transport, "_read_links", lambda network: read(network).assign(volume=rng.permuted(chicago.y)))
     changed = load_transport("chicago", trips=True)
-    assert changed.y == pytest.approx(-chicago.y)
+    assert (changed.y != chicago.y).mean() > 0.9
     pd.testing.assert_frame_equal(changed.X, expected)
+
+
+def test_trips_are_the_betweenness_of_links_on_a_map_without_ways_through_zones(data_folder, monkeypatch):
+    links = transport._read_links(transport.NETWORKS["anaheim"])
+    links["free_flow_time"] = (100 * links["free_flow_time"]).round()  # networkx shares trips only if sums are exact
+    monkeypatch.setattr(transport, "_read_links", lambda network: links)
+    X = load_transport("anaheim", trips=True).X
+    roads = nx.DiGraph()
+    for tail, head, time in zip(links["tail"], links["head"], links["free_flow_time"], strict=True):
+        roads.add_edge(tail, ("to", head) if head <= 38 else head, weight=time)
+    junctions = [*range(1, 417)]
+    arrivals = [("to", junction) if junction <= 38 else junction for junction in junctions]
+    to_its_own = _trips_of_zones_to_themselves(roads)
+    counts = nx.edge_betweenness_centrality_subset(roads, junctions, arrivals, normalized=False, weight="weight")
+    found = [counts[link] - to_its_own.get(link, 0) for link in roads.edges]
+    expected = np.sqrt(np.maximum(found, 0))
+    expected = pd.Series(expected, [f"{a}-{b[1] if isinstance(b, tuple) else b}" for a, b in roads.edges])
+    scaled = (expected - expected.mean()) / expected.std()
+    assert X["trips_all"].to_numpy() == pytest.approx(scaled.loc[list(X.index)].to_numpy(), abs=1e-6)
+
+
+def test_time_spent_on_links_is_that_of_all_trips_within_reach(data_folder):
+    network = transport.NETWORKS["chicago"]
+    links = transport._read_links(network)
+    roads = nx.DiGraph()
+    roads.add_weighted_edges_from(links[["tail", "head", "free_flow_time"]].itertuples(index=False))
+    times = [list(found.values()) for _, found in nx.all_pairs_dijkstra_path_length(roads)]
+    times, mean = np.concatenate(times), links["free_flow_time"].mean()
+    spent = transport._trips(links, network).pow(2).mul(links["free_flow_time"], axis=0).sum()
+    assert spent.to_numpy() == pytest.approx([times[times <= reach * mean].sum() for reach in (2, 4, 8, 16, np.inf)])
+
+
+def _trips_of_zones_to_themselves(roads):
+    """By link: networkx counts the trips of a zone to its own arrival too."""
+    found = {}
+    for zone in range(1, 39):
+        if nx.has_path(roads, zone, ("to", zone)):
+            listed = list(nx.all_shortest_paths(roads, zone, ("to", zone), weight="weight"))
+            for route in listed:
+                for link in nx.utils.pairwise(route):
+                    found[link] = found.get(link, 0) + 1 / len(listed)
+    return found
 
 
 def test_trips_need_times_above_0(data_folder, monkeypatch):
     read = transport._read_links
     monkeypatch.setattr(transport, "_read_links", lambda network: read(network).assign(free_flow_time=0.0))
     assert load_transport("anaheim").X["free_flow_time"].eq(0).all()
-    with pytest.raises(ValueError, match=r"a link has no free-flow time above 0"):
+    with pytest.raises(ValueError, match=r"link 1-117 has free-flow time 0; trips=True needs times above 0"):
         load_transport("anaheim", trips=True)
 
 

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 import residua
 from residua.cli import app
 from residua.cli_reproduce import _blocks
+from residua.datasets import transport
 from residua.experiments import best, paper, sets, tables, transductive
 from residua.experiments.neighbour_labels import neighbour_labels
 from residua.experiments.paper import Reference
@@ -117,14 +118,26 @@ def test_resampled_weights_keep_more_models_and_predict_new_labels_better(rng):
     for _ in range(20):
         y = rng.normal(size=1060)
         predictions = y + rng.normal(size=1060) + 0.3 * rng.normal(size=(9, 1060))
-        alone, shared = (choose(predictions[:, :60], y[:60]) for choose in (best.best_weights, best.choose_weights))
+        seen = predictions[:, :60], y[:60]
+        alone, shared = best.best_weights(*seen), best.resampled_weights(*seen, 0)
         errors = [np.mean((y - weights @ predictions)[60:] ** 2) for weights in (alone, shared)]
         gains.append(errors[0] - errors[1])
         kept.append((shared > 0.01).sum() - (alone > 0.01).sum())
         assert shared.sum() == pytest.approx(1)
     assert np.mean(kept) > 1
     assert np.mean(gains) > 2 * np.std(gains) / len(gains) ** 0.5
-    np.testing.assert_array_equal(shared, best.choose_weights(predictions[:, :60], y[:60]))
+    np.testing.assert_array_equal(shared, best.resampled_weights(*seen, 0))
+
+
+def test_resampled_weights_follow_the_labels(rng):
+    y = rng.normal(size=200)
+    predictions = np.stack([y + rng.normal(size=200) * noise for noise in (0.3, 1.0, 1.0, 1.0)])
+    assert best.resampled_weights(predictions, y, 0)[0] > 0.6
+
+
+def test_weights_of_models_that_are_all_right_are_finite():
+    y = np.ones(5)
+    assert best.resampled_weights(np.ones((3, 5)), y, 0).sum() == pytest.approx(1)
 
 
 def flip_test_labels(monkeypatch):
@@ -140,6 +153,17 @@ def flip_test_labels(monkeypatch):
     monkeypatch.setattr(sets, "draw", flipped)
 
 
+def other_volumes_in_the_files(monkeypatch):
+    """From now on roads are read with their volumes in disorder."""
+    read = transport._read_links
+    rng = np.random.default_rng(0)
+    monkeypatch.setattr(
+        transport,
+        "_read_links",
+        lambda network: read(network).assign(volume=lambda links: rng.permuted(links["volume"])),
+    )
+
+
 def test_the_validation_labels_choose_and_the_test_labels_only_report(monkeypatch, data_folder):
     task = Task("best", "anaheim", "best", 1, QUICK)
     results = best.work(task)
@@ -148,6 +172,7 @@ def test_the_validation_labels_choose_and_the_test_labels_only_report(monkeypatc
     assert "validation" not in results["average"]  # its weights have seen those labels
     assert len(results["C-hops"]["alpha"]) == 3  # the directions of a street have one of their own
     flip_test_labels(monkeypatch)
+    other_volumes_in_the_files(monkeypatch)  # labels come from the split, so that features are all that is read
     again = best.work(task)
     assert again["average"].pop("score") != results["average"].pop("score")
     for values in (*again.values(), *results.values()):
@@ -167,14 +192,18 @@ def test_a_training_of_the_paper_does_not_see_the_test_labels(dataset, monkeypat
     assert again == results
 
 
-def test_records_of_other_models_are_not_taken_for_these(tmp_path):
-    """As after an upgrade that brings another model."""
-    old = {name: {"score": 0.5} for name in best.METHODS if name != "C-hops+labels"}
+def test_records_of_other_models_or_another_protocol_are_not_taken_for_these(tmp_path):
+    """As after an upgrade."""
+    task = Task(best.PROTOCOL, "ising-", "best", 1, QUICK)
+    lacking = {name: {"score": 0.5} for name in best.METHODS if name != "C-hops+labels"}
+    whole = {name: {"score": 0.5} for name in best.METHODS}
+    records = [Record(task, lacking, 1.0), Record(replace(task, experiment="best, once"), whole, 1.0)]
     path = tmp_path / "best.jsonl"
-    path.write_text(Record(Task("best", "ising-", "best", 1, QUICK), old, 1.0).line() + "\n")
+    path.write_text("".join(record.line() + "\n" for record in records))
     best.table(Options(datasets=("ising-",), folder=tmp_path, quick=True), lambda *_: None)
-    last = {record.task: record.results for record in read(path)}[Task("best", "ising-", "best", 1, QUICK)]
+    last = {record.task: record.results for record in read(path)}[task]
     assert last.keys() >= set(best.METHODS)
+    assert {values["score"] for values in last.values()} != {0.5}
 
 
 def test_columns_are_broken_into_blocks_that_fit():
