@@ -8,7 +8,7 @@ import scipy
 from rich.console import Console
 
 import residua
-from benchmarks import ensemble, fit, scaling, training
+from benchmarks import ensemble, fit, layers, scaling, training
 
 console = Console(width=110)
 versions = f"numpy {numpy.__version__}, scipy {scipy.__version__}, numba {numba.__version__}"
@@ -17,4 +17,5 @@ console.print(f"{numba.get_num_threads()} threads\n", highlight=False)
 fit.run(console=console)
 scaling.run(console=console)
 training.run(console=console)
+layers.run(console=console)
 ensemble.run(console=console)

@@ -15,7 +15,7 @@ import residua
 torch = pytest.importorskip("torch")
 pytest.importorskip("torch_geometric")
 
-from torch_geometric.nn import SAGEConv  # noqa: E402
+from torch_geometric.nn import GCNConv, SAGEConv  # noqa: E402
 
 from graphs import CASES, small_world  # noqa: E402
 from residua import Graph, GraphRegressor, Lanczos, Network  # noqa: E402
@@ -23,7 +23,7 @@ from residua.gaussian import Likelihood  # noqa: E402
 from residua.gaussian.fit import Profile  # noqa: E402
 from residua.gaussian.objective import Correlator, Objective, PaperObjective  # noqa: E402
 from residua.regressors import checkpoint, network_base, stack  # noqa: E402
-from residua.regressors.aggregation import MeanSAGE  # noqa: E402
+from residua.regressors.aggregation import GCN, MaxSAGE, MeanSAGE, neighbours_of  # noqa: E402
 from residua.regressors.base import Task, make_base  # noqa: E402
 from residua.regressors.networks import make_network  # noqa: E402
 from residua.regressors.training import Inputs, Learner, Schedule, SquaredError, train  # noqa: E402
@@ -48,15 +48,31 @@ EDGES = {
 }
 
 
+LAYERS = {
+    "mean": (SAGEConv, MeanSAGE),
+    "max": (lambda *sizes: SAGEConv(*sizes, aggr="max"), MaxSAGE),
+    "pool": (
+        lambda *sizes: SAGEConv(*sizes, aggr="max", project=True),
+        lambda *sizes: MaxSAGE(*sizes, project=True),
+    ),
+    "gcn": (GCNConv, GCN),
+}
+
+
+@pytest.mark.parametrize("kind", LAYERS)
 @pytest.mark.parametrize("name", EDGES)
 @pytest.mark.parametrize(("inputs", "outputs"), [(3, 2), (2, 3), (16, 8)])
 @pytest.mark.parametrize("learns", [True, False])
-def test_the_sparse_mean_is_that_of_pyg_in_value_and_gradient(name, inputs, outputs, learns):
+def test_layers_are_those_of_pyg_in_value_and_gradient(kind, name, inputs, outputs, learns):
     torch.manual_seed(0)
-    theirs, ours = SAGEConv(inputs, outputs).double(), MeanSAGE(inputs, outputs).double()
+    theirs, ours = (make(inputs, outputs).double() for make in LAYERS[kind])
+    with torch.no_grad():
+        for value in theirs.parameters():
+            value += torch.randn_like(value) / 3  # PyG begins with zero biases
     ours.load_state_dict(theirs.state_dict())
     edge_index = torch.tensor(np.array(EDGES[name], int).reshape(2, -1))
-    x = torch.randn(5, inputs, dtype=torch.float64)
+    # With ties; not at 0, where PyTorch gives a part of the gradient to nobody. ReLU would pass none of it on.
+    x = torch.randn(5, inputs, dtype=torch.float64).round(decimals=1).relu() + 1
     found = []
     for layer in (theirs, ours):
         here = x.clone().requires_grad_(learns)
@@ -67,11 +83,23 @@ def test_the_sparse_mean_is_that_of_pyg_in_value_and_gradient(name, inputs, outp
         assert (a is None and b is None) or torch.allclose(a, b, rtol=1e-6, atol=1e-7)  # degrees are float32
 
 
-def test_the_sparse_mean_passes_gradcheck():
-    layer = MeanSAGE(4, 2).double()
+@pytest.mark.parametrize("kind", LAYERS)
+def test_layers_pass_gradcheck(kind):
+    torch.manual_seed(1)
+    layer = LAYERS[kind][1](4, 2).double()
     edge_index = torch.tensor(EDGES["one direction"])
     x = torch.randn(4, 4, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(lambda v: layer(v, edge_index), (x,))
+
+
+def test_an_input_that_does_not_learn_is_gathered_once_unless_it_changes_or_another_way():
+    x, edge_index = torch.randn(4, 3), torch.tensor(EDGES["both directions"])
+    neighbours = neighbours_of(edge_index, 4)
+    mean = neighbours.mean(x)
+    assert neighbours.mean(x) is mean
+    assert not torch.allclose(neighbours.maximum(x), mean)
+    x += 1
+    assert torch.allclose(neighbours.mean(x), mean + 1)
 
 
 # The criterion in batches

@@ -1,13 +1,16 @@
-"""The mean over neighbours inside a network, on the sparse kernel.
+"""What networks gather from neighbours, on the sparse kernels.
 
-    mean = D^-1 A x,   its gradient A' D^-1 g        A(i, j) = edges from j to i, D row sums
+    mean = D^-1 A x        smooth = C^-1/2 (A + I) C^-1/2 x        maximum_ik = max over j with A(i, j) > 0 of x_jk
 
-PyTorch Geometric gathers one row an edge and scatters it again; one sparse product does both, several times faster.
+A(i, j) = edges from j to i, D its row sums, C those of A + I. PyTorch Geometric gathers one row an edge and scatters it
+again; one pass over the rows of A does both, several times faster. Gradients are the same with A' in place of A.
 """
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,37 +20,64 @@ from torch import Tensor
 from torch.nn.functional import linear
 from torch.utils.weak import WeakIdKeyDictionary
 
+from residua.numerics.maximum import row_maxima, spread_to_maxima
 from residua.numerics.operator import Sparse
 
 with warnings.catch_warnings():  # PyG's own import warns of torch.jit
     warnings.simplefilter("ignore", DeprecationWarning)
     from torch_geometric.nn import GCNConv, SAGEConv
 
-__all__ = ["GCNConv", "MeanSAGE", "SAGEConv"]
+Pair = tuple[Sparse, Sparse]  # a matrix, and its transpose for gradients
 
 
 class Neighbours:
-    """Who is averaged at each node of a graph given as an edge index (2, entries)."""
+    """Whom each node of a graph gathers from; the graph is given as an edge index (2, entries)."""
 
     def __init__(self, edge_index: Tensor, n: int):
         self.made_for = n, edge_index._version
         source, target = edge_index.numpy()
-        A = sp.csr_array((np.ones(len(source), np.float32), (target, source)), shape=(n, n))
-        A.sum_duplicates()
-        backward = A.T.tocsr()
-        backward.sort_indices()
-        self.sums = _sparse(A)
-        symmetric = np.array_equal(A.indices, backward.indices) and np.array_equal(A.data, backward.data)
-        self.backward_sums = self.sums if symmetric else _sparse(backward)
-        self.weight = torch.as_tensor(1 / np.maximum(A.sum(axis=1), 1), dtype=torch.float32)[:, None]
+        self.A = sp.csr_array((np.ones(len(source), np.float32), (target, source)), shape=(n, n))
+        self.A.sum_duplicates()
         self._fixed: Any = WeakIdKeyDictionary()
 
+    @cached_property
+    def edges(self) -> Pair:
+        """A."""
+        return _pair(self.A, np.ones(self.A.shape[0], np.float32))
+
+    @cached_property
+    def weight(self) -> Tensor:
+        """D^-1, as a column; 1 where nobody is gathered from."""
+        return torch.as_tensor(1 / np.maximum(self.A.sum(axis=1), 1), dtype=torch.float32)[:, None]
+
+    @cached_property
+    def smoothing(self) -> Pair:
+        """C^-1/2 (A + I) C^-1/2; of A, loops of a node with itself are left out."""
+        n = self.A.shape[0]
+        others = sp.csr_array(self.A - sp.diags_array(self.A.diagonal()))
+        others.eliminate_zeros()
+        looped = sp.csr_array(others + sp.eye_array(n, dtype=np.float32))
+        looped.sort_indices()
+        return _pair(looped, np.sqrt(1 / looped.sum(axis=1)))
+
     def mean(self, x: Tensor) -> Tensor:
-        """(n, d) averages of x (n, d); of an input that does not learn, computed once."""
+        """(n, d) averages of x (n, d)."""
+        return self._gathered(_Mean.apply, x)
+
+    def smooth(self, x: Tensor) -> Tensor:
+        """(n, d) sums of x (n, d) over neighbours and the node, weighted by degrees as in a GCN."""
+        return self._gathered(_Smooth.apply, x)
+
+    def maximum(self, x: Tensor) -> Tensor:
+        """(n, d) maxima of x (n, d), column by column; 0 where there is no neighbour."""
+        return self._gathered(_Maximum.apply, x)
+
+    def _gathered(self, gather: Callable[..., Any], x: Tensor) -> Tensor:
+        """Of an input that does not learn, computed once: a layer gathers in one way, and no other sees its input."""
         if x.requires_grad:
-            return _Mean.apply(x, self)
-        if x not in self._fixed or self._fixed[x][0] != x._version:
-            self._fixed[x] = x._version, _Mean.apply(x, self)
+            return gather(x, self)
+        if x not in self._fixed or self._fixed[x][0] != (gather, x._version):
+            self._fixed[x] = (gather, x._version), gather(x, self)
         return self._fixed[x][1]
 
 
@@ -62,20 +92,60 @@ def neighbours_of(edge_index: Tensor, n: int) -> Neighbours:
     return found
 
 
-def _sparse(A: sp.csr_array) -> Sparse:
-    return Sparse(A.indptr, A.indices, None if (A.data == 1).all() else A.data, np.ones(A.shape[0], np.float32))
+def _pair(A: sp.csr_array, scale: np.ndarray) -> Pair:
+    backward = A.T.tocsr()
+    backward.sort_indices()
+    forward = _sparse(A, scale)
+    symmetric = np.array_equal(A.indices, backward.indices) and np.array_equal(A.data, backward.data)
+    return forward, forward if symmetric else _sparse(backward, scale)
+
+
+def _sparse(A: sp.csr_array, scale: np.ndarray) -> Sparse:
+    return Sparse(A.indptr, A.indices, None if (A.data == 1).all() else A.data, scale.astype(np.float32))
 
 
 class _Mean(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, neighbours: Neighbours) -> Tensor:
         ctx.neighbours = neighbours
-        return _product(neighbours.sums, x.detach()) * neighbours.weight.to(x.dtype)
+        return _product(neighbours.edges[0], x.detach()) * neighbours.weight.to(x.dtype)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         weighted = gradients[0] * ctx.neighbours.weight.to(gradients[0].dtype)
-        return _product(ctx.neighbours.backward_sums, weighted), None
+        return _product(ctx.neighbours.edges[1], weighted), None
+
+
+class _Smooth(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, neighbours: Neighbours) -> Tensor:
+        ctx.neighbours = neighbours
+        return _product(neighbours.smoothing[0], x.detach())
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        return _product(ctx.neighbours.smoothing[1], gradients[0]), None
+
+
+class _Maximum(torch.autograd.Function):
+    """Neighbours that share a maximum share its gradient, as in PyTorch."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, neighbours: Neighbours) -> Tensor:
+        A = neighbours.edges[0]
+        values = np.ascontiguousarray(x.detach().numpy())
+        out, reached = np.empty_like(values), np.empty_like(values)
+        row_maxima(A.blocks, A.indptr, A.indices, A.weights, values, out, reached)
+        ctx.backward_edges, ctx.values, ctx.out, ctx.reached = neighbours.edges[1], values, out, reached
+        return torch.from_numpy(out)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        A = ctx.backward_edges
+        shares = gradients[0].numpy() / np.maximum(ctx.reached, 1)
+        found = np.empty_like(ctx.values)
+        spread_to_maxima(A.blocks, A.indptr, A.indices, A.weights, ctx.values, ctx.out, shares, found)
+        return torch.from_numpy(found), None
 
 
 def _product(A: Sparse, x: Tensor) -> Tensor:
@@ -90,8 +160,36 @@ class MeanSAGE(SAGEConv):
         """(n, outputs) of x (n, inputs)."""
         if x.device.type != "cpu":
             return super().forward(x, edge_index)
-        neighbours = neighbours_of(edge_index, len(x))
-        W, bias = self.lin_l.weight, self.lin_l.bias
-        if x.requires_grad and self.out_channels < self.in_channels:  # average the fewer columns
-            return neighbours.mean(linear(x, W)) + bias + self.lin_r(x)
-        return linear(neighbours.mean(x), W, bias) + self.lin_r(x)
+        mean = neighbours_of(edge_index, len(x)).mean
+        return _then_linear(mean, x, self.lin_l.weight, self.lin_l.bias) + self.lin_r(x)
+
+
+class MaxSAGE(SAGEConv):
+    """PyG's ``SAGEConv(aggr="max")``, likewise; with ``project`` of a layer's output."""
+
+    def __init__(self, inputs: int, outputs: int, project: bool = False):
+        super().__init__(inputs, outputs, aggr="max", project=project)
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        """(n, outputs) of x (n, inputs)."""
+        if x.device.type != "cpu":
+            return super().forward(x, edge_index)
+        gathered = neighbours_of(edge_index, len(x)).maximum(self.lin(x).relu() if self.project else x)
+        return self.lin_l(gathered) + self.lin_r(x)
+
+
+class GCN(GCNConv):
+    """PyG's ``GCNConv``, likewise."""
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        """(n, outputs) of x (n, inputs)."""
+        if x.device.type != "cpu":
+            return super().forward(x, edge_index)
+        return _then_linear(neighbours_of(edge_index, len(x)).smooth, x, self.lin.weight, self.bias)
+
+
+def _then_linear(gather: Callable[[Tensor], Tensor], x: Tensor, W: Tensor, bias: Tensor) -> Tensor:
+    """``gather(x) W' + bias`` for a linear gather: of the fewer columns, or once where x does not learn."""
+    if x.requires_grad and len(W) < x.shape[1]:
+        return gather(linear(x, W)) + bias
+    return linear(gather(x), W, bias)

@@ -49,14 +49,14 @@ class GNN(nn.Module):
 
 def _convolution(kind: str, inputs: int, outputs: int) -> nn.Module:
     try:
-        from residua.regressors.aggregation import GCNConv, MeanSAGE, SAGEConv
+        from residua.regressors.aggregation import GCN, MaxSAGE, MeanSAGE
     except ImportError as error:
         raise ImportError(f'base="{kind}" needs PyTorch Geometric ({error}); install residua[gnn].') from None
     if kind == "gcn":
-        return GCNConv(inputs, outputs)
+        return GCN(inputs, outputs)
     if kind == "sage":
         return MeanSAGE(inputs, outputs)
-    return SAGEConv(inputs, outputs, aggr="max", project=kind == "sage-pool")
+    return MaxSAGE(inputs, outputs, project=kind == "sage-pool")
 
 
 def make_network(kind: str, inputs: int, widths: Sequence[int] | None, seed: int) -> nn.Module:
