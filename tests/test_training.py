@@ -23,7 +23,7 @@ from residua.gaussian import Likelihood  # noqa: E402
 from residua.gaussian.fit import Profile  # noqa: E402
 from residua.gaussian.objective import Correlator, Objective, PaperObjective  # noqa: E402
 from residua.regressors import checkpoint, network_base, stack  # noqa: E402
-from residua.regressors.aggregation import GCN, MaxSAGE, MeanSAGE, neighbours_of  # noqa: E402
+from residua.regressors.aggregation import GCN, MaxSAGE, MeanSAGE, SelfSAGE, neighbours_of  # noqa: E402
 from residua.regressors.base import Task, make_base  # noqa: E402
 from residua.regressors.networks import make_network  # noqa: E402
 from residua.regressors.training import Inputs, Learner, Schedule, SquaredError, train  # noqa: E402
@@ -48,6 +48,14 @@ EDGES = {
 }
 
 
+class _WithLoops(SAGEConv):
+    def __init__(self, inputs, outputs):
+        super().__init__(inputs, outputs, root_weight=False)
+
+    def forward(self, x, edge_index):
+        return super().forward(x, torch.cat([edge_index, torch.arange(len(x)).expand(2, -1)], dim=1))
+
+
 LAYERS = {
     "mean": (SAGEConv, MeanSAGE),
     "max": (lambda *sizes: SAGEConv(*sizes, aggr="max"), MaxSAGE),
@@ -56,6 +64,7 @@ LAYERS = {
         lambda *sizes: MaxSAGE(*sizes, project=True),
     ),
     "gcn": (GCNConv, GCN),
+    "gcn of GraphSAGE": (_WithLoops, SelfSAGE),
 }
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from residua.tables import Columns
     from residua.tables.graphs import NodeData
 
-BASES = "linear, mean, zero, trees; networks: hops, mlp, gcn, sage, sage-max, sage-pool"
+BASES = "linear, mean, zero, trees; networks: hops, mlp, gcn, sage, sage-gcn, sage-max, sage-pool"
 BLIND = ("zero", "mean")  # bases that look at no feature
 QUICK = ("linear", "trees", *BLIND)  # networks have a progress bar of their own
 # What skops does not trust by itself in a model with base trees.

@@ -37,8 +37,8 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
 
     Parameters
     ----------
-    base : "zero", "mean", "linear", "mlp", "hops", "gcn", "sage", "sage-max", "sage-pool", a scikit-learn regressor, \
-            a torch module or a ``Network``
+    base : "zero", "mean", "linear", "mlp", "hops", "gcn", "sage", "sage-gcn", "sage-max", "sage-pool", \
+            a scikit-learn regressor, a torch module or a ``Network``
         What explains a node from its features. The default, "hops", is as good as any single one over the data sets of
         the paper; it is a network and needs ``residua[gnn]``, "linear" does not. A linear base is fitted together with
         the correlation by generalised least squares; a scikit-learn regressor is cross-fitted and its out-of-fold

@@ -2,8 +2,9 @@
 
     mean = D^-1 A x        smooth = C^-1/2 (A + I) C^-1/2 x        maximum_ik = max over j with A(i, j) > 0 of x_jk
 
-A(i, j) = edges from j to i, D its row sums, C those of A + I. PyTorch Geometric gathers one row an edge and scatters it
-again; one pass over the rows of A does both, several times faster. Gradients are the same with A' in place of A.
+A(i, j) = edges from j to i, D its row sums; C those of A + I, where loops of A are left out. PyTorch Geometric gathers
+one row an edge and scatters it again; one pass over the rows of A does both, several times faster. Gradients are the
+same with A' in place of A.
 """
 
 from __future__ import annotations
@@ -46,9 +47,14 @@ class Neighbours:
         return _pair(self.A, np.ones(self.A.shape[0], np.float32))
 
     @cached_property
+    def degree(self) -> Tensor:
+        """D, as a column."""
+        return torch.as_tensor(self.A.sum(axis=1), dtype=torch.float32)[:, None]
+
+    @cached_property
     def weight(self) -> Tensor:
         """D^-1, as a column; 1 where nobody is gathered from."""
-        return torch.as_tensor(1 / np.maximum(self.A.sum(axis=1), 1), dtype=torch.float32)[:, None]
+        return 1 / self.degree.clamp(min=1)
 
     @cached_property
     def smoothing(self) -> Pair:
@@ -63,6 +69,11 @@ class Neighbours:
     def mean(self, x: Tensor) -> Tensor:
         """(n, d) averages of x (n, d)."""
         return self._gathered(_Mean.apply, x)
+
+    def mean_with_self(self, x: Tensor) -> Tensor:
+        """(n, d) averages of x (n, d) over neighbours and the node, ``(D + I)^-1 (A + I) x``."""
+        degree = self.degree.to(x.dtype)
+        return (x + degree * self.mean(x)) / (degree + 1)
 
     def smooth(self, x: Tensor) -> Tensor:
         """(n, d) sums of x (n, d) over neighbours and the node, weighted by degrees as in a GCN."""
@@ -176,6 +187,21 @@ class MaxSAGE(SAGEConv):
             return super().forward(x, edge_index)
         gathered = neighbours_of(edge_index, len(x)).maximum(self.lin(x).relu() if self.project else x)
         return self.lin_l(gathered) + self.lin_r(x)
+
+
+class SelfSAGE(SAGEConv):
+    """GraphSAGE's own GCN: a weight for the mean of a node and its neighbours; PyG's layer with loops for edges."""
+
+    def __init__(self, inputs: int, outputs: int):
+        super().__init__(inputs, outputs, root_weight=False)
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        """(n, outputs) of x (n, inputs)."""
+        if x.device.type != "cpu":
+            loops = torch.arange(len(x), device=x.device).expand(2, -1)
+            return super().forward(x, torch.cat([edge_index, loops], dim=1))
+        mean = neighbours_of(edge_index, len(x)).mean_with_self
+        return _then_linear(mean, x, self.lin_l.weight, self.lin_l.bias)
 
 
 class GCN(GCNConv):

@@ -163,7 +163,7 @@ def _seeded(estimator: Any, rng: np.random.Generator) -> Any:
 
 
 LINEAR = ("zero", "mean", "linear")
-NETWORKS = ("mlp", "hops", "gcn", "sage", "sage-max", "sage-pool")
+NETWORKS = ("mlp", "hops", "gcn", "sage", "sage-gcn", "sage-max", "sage-pool")
 
 
 def make_base(base: Any, training: str = "joint", ensemble: int = 1) -> Base:

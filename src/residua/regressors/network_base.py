@@ -32,7 +32,8 @@ class Network(BaseEstimator):
 
     Parameters
     ----------
-    kind : "mlp", "hops", "gcn", "sage", "sage-max", "sage-pool", or a torch module called as module(x, edge_index)
+    kind : "mlp", "hops", "gcn", "sage", "sage-gcn", "sage-max", "sage-pool", or a torch module called as
+        module(x, edge_index)
     widths : sizes of the layers before the linear output; the paper's by default
     hops : how far the features of "hops" are averaged
     epochs, learning_rate, weight_decay, patience : of the full-batch training

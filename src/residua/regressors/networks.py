@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import relu
 
-KINDS = ("mlp", "hops", "gcn", "sage", "sage-max", "sage-pool")
+KINDS = ("mlp", "hops", "gcn", "sage", "sage-gcn", "sage-max", "sage-pool")
 
 
 class MLP(nn.Module):
@@ -49,13 +49,15 @@ class GNN(nn.Module):
 
 def _convolution(kind: str, inputs: int, outputs: int) -> nn.Module:
     try:
-        from residua.regressors.aggregation import GCN, MaxSAGE, MeanSAGE
+        from residua.regressors.aggregation import GCN, MaxSAGE, MeanSAGE, SelfSAGE
     except ImportError as error:
         raise ImportError(f'base="{kind}" needs PyTorch Geometric ({error}); install residua[gnn].') from None
     if kind == "gcn":
         return GCN(inputs, outputs)
     if kind == "sage":
         return MeanSAGE(inputs, outputs)
+    if kind == "sage-gcn":
+        return SelfSAGE(inputs, outputs)
     return MaxSAGE(inputs, outputs, project=kind == "sage-pool")
 
 
