@@ -2,6 +2,7 @@
 
 import doctest
 import io
+import json
 import os
 import re
 import runpy
@@ -14,6 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 from pkgutil import walk_packages
 
+import numpy as np
 import pytest
 
 import residua
@@ -129,6 +131,35 @@ def test_readme_shows_the_table_of_the_demo():
     for name, cells in lines:
         row = rows[name]
         assert_same_text(f"{row.r2:.3f} | {row.coverage:.1%} | {row.width:.3f}", cells, name)
+
+
+def means_of(name, method):
+    """Means over seeds of a method's test score, by data set, as text with three digits."""
+    scores = {}
+    lines = (ROOT / "docs" / "results" / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+    for record in map(json.loads, lines):
+        if method in record.get("results", ()):
+            scores.setdefault(record["task"]["dataset"], []).append(record["results"][method]["score"])
+    return {dataset: f"{np.mean(found):.3f}".removeprefix("0") for dataset, found in scores.items()}
+
+
+def test_scores_of_the_readme_are_those_of_the_records():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    sets = [name.lower() for name in re.search(r"^\| \| (income .+) \|$", readme, re.M)[1].split(" | ")]
+    for command, name, method in (("reproduce table1", "table1", "C-GNN"), ("--protocol best", "best", "average")):
+        shown = re.search(rf"^\| .+ `{command}` \| (.+) \|$", readme, re.M)[1].split(" | ")
+        means = means_of(name, method)
+        assert shown == [means[dataset] for dataset in sets]
+
+
+def test_scores_past_the_paper_are_those_of_the_records():
+    page = (ROOT / "docs" / "reproduction.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ([\w()+-]+)(?:, generated)? \| [^|]+ \| (\.\d{3}) \| (\.\d{3}) \|$", page, re.M)
+    assert len(rows) == 10
+    names = {"ising(+)": "ising+", "ising(-)": "ising-", "contacts": "contacts-simulated"}
+    for name, chosen, average in rows:
+        dataset = names.get(name.lower(), name.lower())
+        assert (chosen, average) == tuple(means_of("best", method)[dataset] for method in ("chosen", "average"))
 
 
 def test_readme_names_the_commands_and_the_picture():
