@@ -1,4 +1,7 @@
-"""The paper's two layers of each kind, forward and backward: on residua's kernels over PyG's layers, in one run."""
+"""The paper's two layers of each kind, forward and backward: on residua's kernels over PyG's layers, in one run.
+
+As in training, what is gathered of the input is computed once on residua's side; PyG's layers keep nothing.
+"""
 
 import numpy as np
 import torch
@@ -6,13 +9,14 @@ from rich.console import Console
 from torch_geometric.nn import GCNConv, SAGEConv
 
 from benchmarks.common import best_of_each, watts_strogatz
-from residua.regressors.aggregation import GCN, MaxSAGE, MeanSAGE
+from residua.regressors.aggregation import GCN, MaxSAGE, MeanSAGE, SelfSAGE
 
 FEATURES, WIDTHS = 8, (16, 8)
 SIZES = (3_000, 100_000)
 KINDS = {
     "gcn": (GCNConv, GCN),
     "sage": (SAGEConv, MeanSAGE),
+    "sage-gcn": (lambda *sizes: SAGEConv(*sizes, root_weight=False), SelfSAGE),  # PyG's without the node itself
     "sage-max": (lambda *sizes: SAGEConv(*sizes, aggr="max"), MaxSAGE),
     "sage-pool": (
         lambda *sizes: SAGEConv(*sizes, aggr="max", project=True),

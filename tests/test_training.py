@@ -22,6 +22,7 @@ from residua import Graph, GraphRegressor, Lanczos, Network  # noqa: E402
 from residua.gaussian import Likelihood  # noqa: E402
 from residua.gaussian.fit import Profile  # noqa: E402
 from residua.gaussian.objective import Correlator, Objective, PaperObjective  # noqa: E402
+from residua.numerics import maximum, operator  # noqa: E402
 from residua.regressors import checkpoint, network_base, stack  # noqa: E402
 from residua.regressors.aggregation import GCN, MaxSAGE, MeanSAGE, SelfSAGE, neighbours_of  # noqa: E402
 from residua.regressors.base import Task, make_base  # noqa: E402
@@ -102,13 +103,62 @@ def test_layers_pass_gradcheck(kind):
 
 
 def test_an_input_that_does_not_learn_is_gathered_once_unless_it_changes_or_another_way():
-    x, edge_index = torch.randn(4, 3), torch.tensor(EDGES["both directions"])
+    x, edge_index = torch.arange(12.0).reshape(4, 3), torch.tensor(EDGES["both directions"])
     neighbours = neighbours_of(edge_index, 4)
     mean = neighbours.mean(x)
     assert neighbours.mean(x) is mean
-    assert not torch.allclose(neighbours.maximum(x), mean)
     x += 1
     assert torch.allclose(neighbours.mean(x), mean + 1)
+    assert not torch.allclose(neighbours.maximum(x), mean + 1)
+    assert torch.allclose(neighbours.mean(x), mean + 1)
+
+
+@pytest.mark.parametrize("kind", LAYERS)
+def test_layers_predict_in_inference_mode_and_learn_afterwards(kind):
+    layers, edge_index = [LAYERS[kind][1](3, 3) for _ in range(2)], torch.tensor(EDGES["both directions"])
+    x = torch.randn(4, 3)
+
+    def predicted():
+        return layers[1](layers[0](x, edge_index), edge_index)
+
+    with torch.inference_mode():
+        found = predicted()
+    again = predicted()
+    again.sum().backward()
+    assert torch.allclose(found, again)
+
+
+@pytest.mark.parametrize("kind", LAYERS)
+def test_not_a_number_reaches_the_same_nodes_as_in_pyg(kind):
+    theirs, ours = (make(3, 2) for make in LAYERS[kind])
+    ours.load_state_dict(theirs.state_dict())
+    x, edge_index = torch.ones(5, 3), torch.tensor([[0, 1, 1, 2, 3], [1, 0, 2, 1, 4]])
+    x[1, 0] = torch.nan
+    assert ours(x, edge_index).isnan().equal(theirs(x, edge_index).isnan())
+
+
+def test_an_input_of_a_maximum_that_changes_before_the_gradient_is_noticed():
+    x = torch.randn(4, 3, requires_grad=True)
+    h = 1 * x
+    out = neighbours_of(torch.tensor(EDGES["both directions"]), 4).maximum(h)
+    h.mul_(-1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        out.sum().backward()
+
+
+def test_maxima_of_many_entries_are_those_of_few(monkeypatch):
+    rng = np.random.default_rng(0)
+    edge_index = torch.from_numpy(rng.integers(50, size=(2, 400)))
+    x = torch.from_numpy(rng.integers(4, size=(50, 6)).astype(float))
+    found = []
+    for limit in (operator.SMALL_PRODUCT, 0):  # in one thread, and dealt to several
+        monkeypatch.setattr(maximum, "SMALL_PRODUCT", limit)
+        here = x.clone().requires_grad_()
+        out = neighbours_of(edge_index.clone(), 50).maximum(here)
+        (out * torch.arange(6)).sum().backward()
+        found.append((out.detach(), here.grad))
+    for few, many in zip(*found, strict=True):
+        assert torch.equal(few, many)
 
 
 # The criterion in batches

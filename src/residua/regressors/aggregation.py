@@ -18,6 +18,8 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 from torch import Tensor
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
 from torch.nn.functional import linear
 from torch.utils.weak import WeakIdKeyDictionary
 
@@ -49,7 +51,8 @@ class Neighbours:
     @cached_property
     def degree(self) -> Tensor:
         """D, as a column."""
-        return torch.as_tensor(self.A.sum(axis=1), dtype=torch.float32)[:, None]
+        with torch.inference_mode(False):  # kept, and met by gradients later
+            return torch.as_tensor(self.A.sum(axis=1), dtype=torch.float32)[:, None]
 
     @cached_property
     def weight(self) -> Tensor:
@@ -72,8 +75,7 @@ class Neighbours:
 
     def mean_with_self(self, x: Tensor) -> Tensor:
         """(n, d) averages of x (n, d) over neighbours and the node, ``(D + I)^-1 (A + I) x``."""
-        degree = self.degree.to(x.dtype)
-        return (x + degree * self.mean(x)) / (degree + 1)
+        return self._gathered(_mean_with_self, x)
 
     def smooth(self, x: Tensor) -> Tensor:
         """(n, d) sums of x (n, d) over neighbours and the node, weighted by degrees as in a GCN."""
@@ -85,11 +87,12 @@ class Neighbours:
 
     def _gathered(self, gather: Callable[..., Any], x: Tensor) -> Tensor:
         """Of an input that does not learn, computed once: a layer gathers in one way, and no other sees its input."""
-        if x.requires_grad:
+        if x.requires_grad or torch.is_inference_mode_enabled():  # tensors of inference mode have no version
             return gather(x, self)
-        if x not in self._fixed or self._fixed[x][0] != (gather, x._version):
-            self._fixed[x] = (gather, x._version), gather(x, self)
-        return self._fixed[x][1]
+        found = self._fixed.get(x)
+        if found is None or found[0] != (gather, x._version):
+            found = self._fixed[x] = (gather, x._version), gather(x, self)
+        return found[1]
 
 
 _known: Any = WeakIdKeyDictionary()  # one for each edge index still in use
@@ -115,48 +118,56 @@ def _sparse(A: sp.csr_array, scale: np.ndarray) -> Sparse:
     return Sparse(A.indptr, A.indices, None if (A.data == 1).all() else A.data, scale.astype(np.float32))
 
 
-class _Mean(torch.autograd.Function):
+class _Mean(Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, neighbours: Neighbours) -> Tensor:
         ctx.neighbours = neighbours
         return _product(neighbours.edges[0], x.detach()) * neighbours.weight.to(x.dtype)
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         weighted = gradients[0] * ctx.neighbours.weight.to(gradients[0].dtype)
         return _product(ctx.neighbours.edges[1], weighted), None
 
 
-class _Smooth(torch.autograd.Function):
+def _mean_with_self(x: Tensor, neighbours: Neighbours) -> Tensor:
+    degree = neighbours.degree.to(x.dtype)
+    return (x + degree * _Mean.apply(x, neighbours)) / (degree + 1)
+
+
+class _Smooth(Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, neighbours: Neighbours) -> Tensor:
         ctx.neighbours = neighbours
         return _product(neighbours.smoothing[0], x.detach())
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         return _product(ctx.neighbours.smoothing[1], gradients[0]), None
 
 
-class _Maximum(torch.autograd.Function):
+class _Maximum(Function):
     """Neighbours that share a maximum share its gradient, as in PyTorch."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, neighbours: Neighbours) -> Tensor:
-        A = neighbours.edges[0]
-        values = np.ascontiguousarray(x.detach().numpy())
-        out, reached = np.empty_like(values), np.empty_like(values)
-        row_maxima(A.blocks, A.indptr, A.indices, A.weights, values, out, reached)
-        ctx.backward_edges, ctx.values, ctx.out, ctx.reached = neighbours.edges[1], values, out, reached
-        return torch.from_numpy(out)
+        ctx.neighbours = neighbours
+        out, reached = map(torch.from_numpy, row_maxima(neighbours.edges[0], _array(x)))
+        ctx.save_for_backward(x, out, reached)
+        return out
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        A = ctx.backward_edges
-        shares = gradients[0].numpy() / np.maximum(ctx.reached, 1)
-        found = np.empty_like(ctx.values)
-        spread_to_maxima(A.blocks, A.indptr, A.indices, A.weights, ctx.values, ctx.out, shares, found)
-        return torch.from_numpy(found), None
+        x, out, reached = ctx.saved_tensors
+        shares = (gradients[0] / reached.clamp(min=1)).numpy()
+        return torch.from_numpy(spread_to_maxima(ctx.neighbours.edges[1], _array(x), _array(out), shares)), None
+
+
+def _array(x: Tensor) -> np.ndarray:
+    return np.ascontiguousarray(x.detach().numpy())
 
 
 def _product(A: Sparse, x: Tensor) -> Tensor:
@@ -167,9 +178,12 @@ def _product(A: Sparse, x: Tensor) -> Tensor:
 class MeanSAGE(SAGEConv):
     """PyG's ``SAGEConv(aggr="mean")``, to rounding, with the same weights; on the CPU by the sparse kernel."""
 
+    def __init__(self, inputs: int, outputs: int):
+        super().__init__(inputs, outputs)
+
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
         """(n, outputs) of x (n, inputs)."""
-        if x.device.type != "cpu":
+        if not _on_kernels(x):
             return super().forward(x, edge_index)
         mean = neighbours_of(edge_index, len(x)).mean
         return _then_linear(mean, x, self.lin_l.weight, self.lin_l.bias) + self.lin_r(x)
@@ -183,7 +197,7 @@ class MaxSAGE(SAGEConv):
 
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
         """(n, outputs) of x (n, inputs)."""
-        if x.device.type != "cpu":
+        if not _on_kernels(x):
             return super().forward(x, edge_index)
         gathered = neighbours_of(edge_index, len(x)).maximum(self.lin(x).relu() if self.project else x)
         return self.lin_l(gathered) + self.lin_r(x)
@@ -197,7 +211,7 @@ class SelfSAGE(SAGEConv):
 
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
         """(n, outputs) of x (n, inputs)."""
-        if x.device.type != "cpu":
+        if not _on_kernels(x):
             loops = torch.arange(len(x), device=x.device).expand(2, -1)
             return super().forward(x, torch.cat([edge_index, loops], dim=1))
         mean = neighbours_of(edge_index, len(x)).mean_with_self
@@ -207,11 +221,18 @@ class SelfSAGE(SAGEConv):
 class GCN(GCNConv):
     """PyG's ``GCNConv``, likewise."""
 
+    def __init__(self, inputs: int, outputs: int):
+        super().__init__(inputs, outputs)
+
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
         """(n, outputs) of x (n, inputs)."""
-        if x.device.type != "cpu":
+        if not _on_kernels(x):
             return super().forward(x, edge_index)
         return _then_linear(neighbours_of(edge_index, len(x)).smooth, x, self.lin.weight, self.bias)
+
+
+def _on_kernels(x: Tensor) -> bool:
+    return x.device.type == "cpu" and x.dtype in (torch.float32, torch.float64)
 
 
 def _then_linear(gather: Callable[[Tensor], Tensor], x: Tensor, W: Tensor, bias: Tensor) -> Tensor:
