@@ -161,6 +161,25 @@ def test_maxima_of_many_entries_are_those_of_few(monkeypatch):
         assert torch.equal(few, many)
 
 
+FORK = """
+import os, numpy as np, residua
+graph = residua.Graph.from_edges(np.arange(59), np.arange(1, 60))
+def fit():
+    X = np.sin(np.arange(120.0)).reshape(60, 2)
+    model = residua.GraphRegressor(residua.Network("sage-max", epochs=3)).fit(X, X[:, 0], graph=graph)
+fit()
+child = os.fork()
+if not child:
+    fit()
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+"""
+
+
+def test_a_small_network_of_maxima_wakes_no_threads_so_that_a_process_can_fork():
+    subprocess.run([sys.executable, "-W", "ignore", "-c", FORK], check=True)
+
+
 # The criterion in batches
 
 
