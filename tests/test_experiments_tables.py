@@ -86,6 +86,28 @@ def test_alphas_are_averaged_over_seeds():
     assert "+0.900 ± 0.000, +0.200 ± 0.141 | +0.95, +0.17 | +0.946, +0.165 | yes | 2.20 | 6.69" in table
 
 
+@pytest.mark.parametrize(
+    ("options", "compared"),
+    [(Options(), True), (Options(first_seed=10), True), (Options(first_seed=11), False), (Options(quick=True), False)],
+)
+def test_the_paper_is_compared_with_on_its_own_splits(options, compared):
+    assert options.compared is compared
+
+
+def test_a_table_of_other_splits_leaves_the_papers_numbers_out(tmp_path):
+    for first, shown in ((1, True), (11, False)):
+        options = Options(1, ("ising-",), ("LP",), folder=tmp_path / str(first), first_seed=first)
+        text = tables.table1(options, lambda *_: None).markdown
+        assert ("(0.30; 0.300)" in text) is shown
+        assert ("of seeds 1 to 10, other splits than these, and left out" in text) is not shown
+
+
+def test_one_seed_has_no_spread():
+    assert Cell("x", "A", (0.5,)).text() == "0.500"
+    assert Cell("x", "A", (0.5,)).lines() == ".500"
+    assert Cell("x", "A", (0.4, 0.6)).text() == "0.500 ± 0.141"
+
+
 def test_markdown_table():
     assert markdown_table(["", "A"], [["x", "1"]]) == "|  | A |\n| --- | ---: |\n| x | 1 |"
 
@@ -276,7 +298,7 @@ def test_a_comparison_is_written_in_full(tmp_path):
             file.write(Record(Task("table1", "election", method, 1), values, 1.0).line() + "\n")
     options = Options(1, ("election",), ("GNN", "LP-GNN", "C-GNN"), folder=tmp_path)
     result = tables.table1(options, lambda *_: None)
-    assert "0.500 ± 0.000 (0.51; 0.508) -0.010" in result.markdown
+    assert "0.500 (0.51; 0.508) -0.010" in result.markdown
     assert "| election | +0.950 ± 0.000 | +0.95 | +0.951 | yes | 66.00 | 66.50 |" in result.markdown
     assert all(file.exists() for file in result.files)
 

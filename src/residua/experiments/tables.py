@@ -9,7 +9,7 @@ import numpy as np
 from residua.experiments import best, paper, sets, transductive
 from residua.experiments.registry import Options, Result, chosen
 from residua.experiments.runs import Advance, Record, Task, run
-from residua.experiments.summary import BELOW, finish, gather, learned, markdown_table, score_table
+from residua.experiments.summary import BELOW, OTHER_SPLITS, finish, gather, learned, markdown_table, score_table
 
 ALPHA_SLACK = 0.1
 NOTE = (
@@ -66,12 +66,12 @@ def _table(
     methods = chosen(options.methods, known, "methods")
     todo = tasks(name, methods, options)
     records = run(todo, transductive.work, options.folder / f"{name}.jsonl", jobs=options.jobs, advance=advance)
-    cells = gather(records, methods, {} if options.quick else references)
+    cells = gather(records, methods, references if options.compared else {})
     title = f"{title}, {options.told}"
     blocks = [score_table(cells, methods)]
-    if "C-GNN" in methods and not options.quick:
+    if "C-GNN" in methods and options.compared:
         blocks.append(alpha_table(records))
-    notes = () if options.quick else (NOTE, COMPARED[name], SPLITS)
+    notes = (NOTE, COMPARED[name], SPLITS) if options.compared else () if options.quick else (OTHER_SPLITS,)
     return finish(name, title, cells, methods, blocks, notes, options.folder)
 
 
