@@ -23,9 +23,10 @@ pytest.importorskip("torch_geometric.nn")
 from residua.gaussian.objective import Objective  # noqa: E402
 from residua.regressors import network_base  # noqa: E402
 from residua.regressors import progress as progress_file  # noqa: E402
+from residua.regressors.base import NETWORKS  # noqa: E402
 from residua.regressors.checkpoint import Checkpoint  # noqa: E402
 from residua.regressors.network_base import Network  # noqa: E402
-from residua.regressors.networks import KINDS, make_network  # noqa: E402
+from residua.regressors.networks import make_network  # noqa: E402
 from residua.regressors.training import Inputs, Learner, Schedule, SquaredError, train  # noqa: E402
 
 CORRELATIONS = ["learned", "propagate", None]
@@ -318,7 +319,7 @@ def test_a_module_of_ones_own_is_copied_and_trained(correlation):
     assert (std[np.isnan(model.y_)] > 0).all()
 
 
-@pytest.mark.parametrize("base", KINDS)
+@pytest.mark.parametrize("base", NETWORKS)
 def test_every_kind_learns_what_a_node_and_its_neighbours_say(base):
     graph, X, _ = small(n=200)
     signal = X @ [1.0, -0.5]

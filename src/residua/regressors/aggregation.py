@@ -41,23 +41,15 @@ class Neighbours:
         source, target = edge_index.numpy()
         self.A = sp.csr_array((np.ones(len(source), np.float32), (target, source)), shape=(n, n))
         self.A.sum_duplicates()
+        with torch.inference_mode(False):  # kept, and met by gradients later
+            self.degree = torch.as_tensor(self.A.sum(axis=1), dtype=torch.float32)[:, None]
+            self.weight = 1 / self.degree.clamp(min=1)  # D^-1; 1 where nobody is gathered from
         self._fixed: Any = WeakIdKeyDictionary()
 
     @cached_property
     def edges(self) -> Pair:
         """A."""
         return _pair(self.A, np.ones(self.A.shape[0], np.float32))
-
-    @cached_property
-    def degree(self) -> Tensor:
-        """D, as a column."""
-        with torch.inference_mode(False):  # kept, and met by gradients later
-            return torch.as_tensor(self.A.sum(axis=1), dtype=torch.float32)[:, None]
-
-    @cached_property
-    def weight(self) -> Tensor:
-        """D^-1, as a column; 1 where nobody is gathered from."""
-        return 1 / self.degree.clamp(min=1)
 
     @cached_property
     def smoothing(self) -> Pair:
@@ -71,27 +63,31 @@ class Neighbours:
 
     def mean(self, x: Tensor) -> Tensor:
         """(n, d) averages of x (n, d)."""
-        return self._gathered(_Mean.apply, x)
+        return self._gathered(x, "mean", lambda: self._mean(x))
 
     def mean_with_self(self, x: Tensor) -> Tensor:
         """(n, d) averages of x (n, d) over neighbours and the node, ``(D + I)^-1 (A + I) x``."""
-        return self._gathered(_mean_with_self, x)
+        degree = self.degree.to(x.dtype)
+        return self._gathered(x, "mean with self", lambda: (x + degree * self._mean(x)) / (degree + 1))
 
     def smooth(self, x: Tensor) -> Tensor:
         """(n, d) sums of x (n, d) over neighbours and the node, weighted by degrees as in a GCN."""
-        return self._gathered(_Smooth.apply, x)
+        return self._gathered(x, "smooth", lambda: _Product.apply(x, self.smoothing))
 
     def maximum(self, x: Tensor) -> Tensor:
         """(n, d) maxima of x (n, d), column by column; 0 where there is no neighbour."""
-        return self._gathered(_Maximum.apply, x)
+        return self._gathered(x, "maximum", lambda: _Maximum.apply(x, self.edges))
 
-    def _gathered(self, gather: Callable[..., Any], x: Tensor) -> Tensor:
+    def _mean(self, x: Tensor) -> Tensor:
+        return _Product.apply(x, self.edges) * self.weight.to(x.dtype)
+
+    def _gathered(self, x: Tensor, way: str, gather: Callable[[], Tensor]) -> Tensor:
         """Of an input that does not learn, computed once: a layer gathers in one way, and no other sees its input."""
         if x.requires_grad or torch.is_inference_mode_enabled():  # tensors of inference mode have no version
-            return gather(x, self)
+            return gather()
         found = self._fixed.get(x)
-        if found is None or found[0] != (gather, x._version):
-            found = self._fixed[x] = (gather, x._version), gather(x, self)
+        if found is None or found[0] != (way, x._version):
+            found = self._fixed[x] = (way, x._version), gather()
         return found[1]
 
 
@@ -118,43 +114,27 @@ def _sparse(A: sp.csr_array, scale: np.ndarray) -> Sparse:
     return Sparse(A.indptr, A.indices, None if (A.data == 1).all() else A.data, scale.astype(np.float32))
 
 
-class _Mean(Function):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, neighbours: Neighbours) -> Tensor:
-        ctx.neighbours = neighbours
-        return _product(neighbours.edges[0], x.detach()) * neighbours.weight.to(x.dtype)
+class _Product(Function):
+    """A matrix times x; the gradient is its transpose times that of the product."""
 
     @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        weighted = gradients[0] * ctx.neighbours.weight.to(gradients[0].dtype)
-        return _product(ctx.neighbours.edges[1], weighted), None
-
-
-def _mean_with_self(x: Tensor, neighbours: Neighbours) -> Tensor:
-    degree = neighbours.degree.to(x.dtype)
-    return (x + degree * _Mean.apply(x, neighbours)) / (degree + 1)
-
-
-class _Smooth(Function):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, neighbours: Neighbours) -> Tensor:
-        ctx.neighbours = neighbours
-        return _product(neighbours.smoothing[0], x.detach())
+    def forward(ctx: Any, x: Tensor, matrix: Pair) -> Tensor:
+        ctx.transpose = matrix[1]
+        return _product(matrix[0], x.detach())
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        return _product(ctx.neighbours.smoothing[1], gradients[0]), None
+        return _product(ctx.transpose, gradients[0]), None
 
 
 class _Maximum(Function):
     """Neighbours that share a maximum share its gradient, as in PyTorch."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, neighbours: Neighbours) -> Tensor:
-        ctx.neighbours = neighbours
-        out, reached = map(torch.from_numpy, row_maxima(neighbours.edges[0], _array(x)))
+    def forward(ctx: Any, x: Tensor, edges: Pair) -> Tensor:
+        ctx.transpose = edges[1]
+        out, reached = map(torch.from_numpy, row_maxima(edges[0], _array(x)))
         ctx.save_for_backward(x, out, reached)
         return out
 
@@ -163,7 +143,7 @@ class _Maximum(Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         x, out, reached = ctx.saved_tensors
         shares = (gradients[0] / reached.clamp(min=1)).numpy()
-        return torch.from_numpy(spread_to_maxima(ctx.neighbours.edges[1], _array(x), _array(out), shares)), None
+        return torch.from_numpy(spread_to_maxima(ctx.transpose, _array(x), _array(out), shares)), None
 
 
 def _array(x: Tensor) -> np.ndarray:

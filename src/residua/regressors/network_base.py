@@ -15,10 +15,10 @@ import torch
 from sklearn.base import BaseEstimator
 
 from residua.graph import Graph
-from residua.regressors.base import Base, Correlate, Outcome, Task, mean_where
+from residua.regressors.base import NETWORKS, Base, Correlate, Outcome, Task, mean_where
 from residua.regressors.checkpoint import Checkpoint, Part
 from residua.regressors.neighbours import neighbour_features
-from residua.regressors.networks import KINDS, make_network
+from residua.regressors.networks import make_network
 from residua.regressors.progress import Advance, progress
 from residua.regressors.stack import stack, worth_stacking
 from residua.regressors.training import Inputs, Learner, Schedule, SquaredError, outputs, train, train_paper
@@ -71,8 +71,8 @@ class Network(BaseEstimator):
 
     def check(self) -> None:
         """Refuse what cannot be trained."""
-        if not isinstance(self.kind, torch.nn.Module) and self.kind not in KINDS:
-            known = ", ".join(f'"{kind}"' for kind in KINDS)
+        if not isinstance(self.kind, torch.nn.Module) and self.kind not in NETWORKS:
+            known = ", ".join(f'"{kind}"' for kind in NETWORKS)
             raise ValueError(f"kind={self.kind!r} is unknown; use {known} or a torch module.")
         for name, least in (("hops", 0), ("epochs", 1), ("patience", 0), ("batch_size", 1), ("steps", 1)):
             check_count(getattr(self, name), name, least)

@@ -14,8 +14,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import relu
 
-KINDS = ("mlp", "hops", "gcn", "sage", "sage-gcn", "sage-max", "sage-pool")
-
 
 class MLP(nn.Module):
     """Fully connected layers; the graph is not looked at."""
