@@ -162,14 +162,14 @@ def test_weights_of_models_that_are_all_right_are_finite():
     assert best.resampled_weights(np.ones((3, 5)), y, 0).sum() == pytest.approx(1)
 
 
-def flip_test_labels(monkeypatch):
-    """From now on data come with other labels at the test nodes."""
+def flip_labels(monkeypatch, part="test"):
+    """From now on data come with other labels at the nodes of a part of the split."""
     draw = sets.draw
 
     def flipped(*arguments):
         data, split = draw(*arguments)
         y = data.y.copy()
-        y[split.test] *= -1
+        y[getattr(split, part)] *= -1
         return replace(data, y=y), split
 
     monkeypatch.setattr(sets, "draw", flipped)
@@ -190,16 +190,30 @@ def test_the_validation_labels_choose_and_the_test_labels_only_report(monkeypatc
     task = Task("best", "anaheim", "best", 1, QUICK)
     results = best.work(task)
     name = max(best.MODELS, key=lambda name: results[name]["validation"])
-    assert results["chosen"] == {"score": results[name]["score"], "model": name}
+    assert results["chosen"] == {"score": results[name]["score"], "told": results[name]["told"], "model": name}
     assert "validation" not in results["average"]  # its weights have seen those labels
     assert len(results["C-hops"]["alpha"]) == 3  # the directions of a street have one of their own
-    flip_test_labels(monkeypatch)
+    flip_labels(monkeypatch)
     other_volumes_in_the_files(monkeypatch)  # labels come from the split, so that features are all that is read
     again = best.work(task)
-    assert again["average"].pop("score") != results["average"].pop("score")
-    for values in (*again.values(), *results.values()):
-        values.pop("score", None)
+    for key in ("score", "told"):
+        assert again["average"][key] != results["average"][key]
+        for values in (*again.values(), *results.values()):
+            values.pop(key)
     assert again == results
+
+
+@pytest.mark.parametrize("method", ["best", best.PAPER])
+def test_models_know_the_validation_labels_only_once_they_are_told(method, monkeypatch, data_folder):
+    task = Task("best", "anaheim", method, 1, QUICK)
+    results = best.work(task)
+    flip_labels(monkeypatch, "validation")
+    again = best.work(task)
+    for name in (best.PAPER,) if method == best.PAPER else best.MODELS:
+        for values in (results[name], again[name]):
+            values.pop("validation", None)
+        assert again[name].pop("told") != results[name].pop("told")
+        assert again[name] == results[name]
 
 
 @pytest.mark.parametrize("dataset", ["ising-", "unemployment", "anaheim", "twitch"])
@@ -208,7 +222,7 @@ def test_a_training_of_the_paper_does_not_see_the_test_labels(dataset, monkeypat
     results = transductive.work(task)["C-GNN"]
     assert all(-1 < alpha < 1 for alpha in results["alpha"])
     assert len(results["alpha"]) == (2 if dataset == "anaheim" else 1)
-    flip_test_labels(monkeypatch)
+    flip_labels(monkeypatch)
     again = transductive.work(task)["C-GNN"]
     assert again.pop("score") != results.pop("score")
     assert again == results
@@ -224,7 +238,7 @@ def test_records_of_other_models_or_another_protocol_are_not_taken_for_these(tmp
     path.write_text("".join(record.line() + "\n" for record in records))
     best.table(Options(datasets=("ising-",), folder=tmp_path, quick=True), lambda *_: None)
     last = {record.task: record.results for record in read(path)}[task]
-    assert last.keys() >= set(best.METHODS)
+    assert last.keys() == set(best.answers(task))
     assert {values["score"] for values in last.values()} != {0.5}
 
 
@@ -287,7 +301,18 @@ def test_table2_and_a_choice_of_methods(tmp_path):
 def test_protocol_best(tmp_path):
     invoke("table1", "--protocol", "best", "-o", str(tmp_path), "--datasets", "ising-")
     text = (tmp_path / "best.md").read_text()
-    assert f"| {' | '.join(best.METHODS)} |" in text
+    head = f"| {' | '.join(best.METHODS)} | the law itself |"
+    assert text.count(head) == 2  # given the training labels; told those of the validation too
+    cells = [line.split(" | ")[1:] for line in text.splitlines() if line.startswith("| ising- |")]
+    assert len(cells) == 2
+    assert cells[0] != cells[1]
+
+
+def test_a_model_that_is_told_more_has_a_row_of_its_own():
+    task = Task("best", "ising-", "best", 1)
+    cells = gather([Record(task, {"A": {"score": 0.5, "told": 0.75}, "B": {"score": 0.25}}, 1.0)], ("A", "B"), {})
+    assert cells["ising-", "A"] == Cell("ising-", "A", (0.5,), None, (0.75,))
+    assert cells["ising-", "B"].told == ()
 
 
 def test_a_comparison_is_written_in_full(tmp_path):
@@ -308,7 +333,7 @@ def test_a_comparison_is_written_in_full(tmp_path):
     [
         (["table1", "--datasets", "mars"], "datasets=mars is unknown; use ising+, ising-, income"),
         (["table1", "--methods", "GNN,ABC"], "methods=ABC is unknown; use LP, MLP"),
-        (["table1", "--protocol", "best", "--methods", "LP"], "methods=LP is unknown; use C-hops"),
+        (["table1", "--protocol", "best", "--methods", "LP"], "methods=LP is unknown; use paper's C-GNN, C-hops"),
         (["table1", "--datasets", ","], "datasets is empty; use ising+, ising-, income"),
         (["table2", "--protocol", "best"], "--protocol has no effect on table2; leave it out."),
         (["calibration", "--protocol", "best"], "--protocol has no effect on calibration; leave it out."),

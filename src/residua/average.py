@@ -130,12 +130,13 @@ class Average:
     def score(self, X: Any, y: Any, *, known: Any = None, graph: Graph | None = None) -> float:
         """R2 at nodes whose label was unknown to the models; arguments as in ``GraphRegressor.score``."""
         first = self.models[0]
-        if graph is None or graph is first.graph_:
-            graph, mean, seen = first.graph_, self.predict(), first.y_
-        else:
-            mean = self.predict(X, known, graph=graph)
-            seen = np.full(len(mean), np.nan) if known is None else check_values(known, graph, "known")
-        return score_unseen(check_values(y, graph, "y"), mean, np.isnan(seen))
+        own = graph is None or graph is first.graph_
+        graph = first.graph_ if graph is None else graph
+        mean = self.predict(None if own else X, known, graph=graph)
+        unseen = np.isnan(first.y_) if own else np.ones(len(mean), bool)
+        if known is not None:
+            unseen &= np.isnan(check_values(known, graph, "known"))
+        return score_unseen(check_values(y, graph, "y"), mean, unseen)
 
     def save(self, path: Any) -> None:
         """Write the average and its models to one file, whole or not at all; ``residua.load`` reads it."""

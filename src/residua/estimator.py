@@ -202,13 +202,16 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
 
     def _resolve(self, X: Any, y: Any, graph: Graph | None) -> Prediction:
         check_fitted(self)
-        if graph is None and X is None and y is None:
-            return self._own
-        if graph is None or graph is self.graph_:
+        if graph is not None and graph is not self.graph_:
+            return self._predicted(*self._check_other(X, y, graph))
+        if X is not None:
             raise ValueError(
-                "predict() without arguments answers for the training graph; for other data give X, y and graph=."
+                "predict() answers for the training graph with the X of the fit; leave X out (y= has labels that came "
+                "later), or for other data give X, y and graph=."
             )
-        return self._predicted(*self._check_other(X, y, graph))
+        if y is None:
+            return self._own
+        return self._own.told(check_values(y, self.graph_, "y"), self.base_.each(self.graph_, self.X_))
 
     def _check_other(self, X: Any, y: Any, graph: Any) -> tuple[Graph, np.ndarray, np.ndarray]:
         """Another graph that is like the one of the fit."""
@@ -240,10 +243,10 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
         graph, X, _ = self._check_other(X, None, graph)
         y, labelled = check_known_values(y, graph, "y")
         base = self.base_.fine_tuned(Task(graph, X, y, labelled, self.folds, self.random_state), steps, learning_rate)
-        residual = (y - base.predict(graph, X))[labelled]
-        unknown = np.full(len(residual), np.nan)
+        starts = (y - base.each(graph, X))[:, labelled]
+        unknown = np.full(labelled.sum(), np.nan)
         alpha, stderr = ({t: v[t] for t in graph.edge_types} for v in (self.alpha_, self.alpha_stderr_))
-        outcome = Outcome(residual, unknown, starts=residual[None], held=np.zeros((1, len(residual)), bool))
+        outcome = Outcome(starts.mean(axis=0), unknown, starts=starts, held=np.zeros(starts.shape, bool))
         names = getattr(self, "feature_names_in_", None)
         return clone(self)._store(graph, X, names, y, base, outcome, None, alpha, stderr, self.beta_)
 
@@ -260,7 +263,9 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X, y, graph : another graph, its features (n, d) and its known labels (n,), NaN or None where there are none
+        X, y, graph : another graph, its features (n, d) and its known labels (n,), NaN or None where there are none.
+            ``y`` alone: labels of the training graph that came to be known since the fit, NaN elsewhere. They are
+            conditioned on beside those of the fit; nothing but the coefficients of a linear base is fitted anew
         return_std : also return standard deviations
         known : "label" returns known labels as they are, with std 0; "predict" gives leave-one-out predictions there
 
@@ -325,12 +330,11 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
         ----------
         X : features; None, or those of the fit, for the training graph
         y : (n,) true labels, NaN where unknown; nodes that were labelled in ``fit`` (or in ``known``) do not count
-        known : (n,) labels of another graph to condition on
+        known : (n,) labels to condition on: of another graph, or those of the training graph that came after the fit
         graph : another graph
         """
-        check_fitted(self)
         other = graph is not None and graph is not self.graph_
-        found = self._resolve(X, known, graph) if other else self._own
+        found = self._resolve(X if other else None, known, graph)
         truth = check_values(y, found.graph, "y")
         return score_unseen(truth, found.mean, ~found.known)
 

@@ -84,6 +84,25 @@ class Prediction:
             return np.ones(int(self.known.sum()), bool)
         return np.asarray(self.held.any(axis=0))
 
+    def told(self, y: np.ndarray, each: np.ndarray) -> Prediction:
+        """The same with labels y (n,) that came later, NaN elsewhere; ``each`` (starts, n) predictions of the base.
+
+        Labels of the fit keep their residuals, which are out of fold where those of others are not.
+        """
+        now = np.where(np.isnan(y), self.y, y)
+        known, conditional = ~np.isnan(now), self.conditional.at(~np.isnan(now))
+        base = np.where(self.known, self.y - self.residual, self.base)
+        shift = conditional.mean_of(now - base)
+        starts = held = None
+        if self.starts is not None and self.held is not None:
+            each, out = each.copy(), np.ones(each.shape, bool)
+            each[:, self.known], out[:, self.known] = self.y[self.known] - self.starts, self.held
+            starts, held = (now - each)[:, known], out[:, known]
+        residual = now - base - shift
+        return Prediction(
+            self.graph, now, self.base + shift, residual, conditional, self.marginal_variance, starts, held
+        )
+
     def sample(self, count: int, rng: np.random.Generator) -> np.ndarray:
         """(count, n) joint draws, known labels as known."""
         draws = self.mean + self.conditional.sample(count, rng)

@@ -25,6 +25,10 @@ class Split:
         """Y where the label may be learned from, NaN elsewhere."""
         return only(y, self.train)
 
+    def later(self, y: np.ndarray) -> np.ndarray:
+        """Y where the label is told once the model has been chosen, NaN elsewhere."""
+        return only(y, self.validation)
+
 
 def only(y: np.ndarray, where: np.ndarray) -> np.ndarray:
     """Y at the positions ``where``, NaN elsewhere."""

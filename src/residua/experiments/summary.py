@@ -13,7 +13,7 @@ from residua.atomic import write_atomically
 from residua.experiments.paper import Reference
 from residua.experiments.provenance import footer
 from residua.experiments.registry import Result
-from residua.experiments.runs import Record
+from residua.experiments.runs import Record, Values
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,6 +33,7 @@ class Cell:
     method: str
     scores: tuple[float, ...]
     reference: Reference | None = None
+    told: tuple[float, ...] = ()  # scores of the same models, told further labels
 
     @property
     def mean(self) -> float:
@@ -82,12 +83,17 @@ def spread(values: np.ndarray) -> np.ndarray:
 
 def gather(records: Sequence[Record], methods: Sequence[str], references: dict[tuple[str, str], Reference]) -> Cells:
     """Cells by data set and method, of the methods asked for."""
-    scores: dict[tuple[str, str], list[float]] = {}
+    found: dict[tuple[str, str], list[Values]] = {}
     for record in records:
         for method in methods:
             if method in record.results:
-                scores.setdefault((record.task.dataset, method), []).append(record.results[method]["score"])
-    return {(d, m): Cell(d, m, tuple(values), references.get((d, m))) for (d, m), values in scores.items()}
+                found.setdefault((record.task.dataset, method), []).append(record.results[method])
+    return {(d, m): _cell(d, m, values, references.get((d, m))) for (d, m), values in found.items()}
+
+
+def _cell(dataset: str, method: str, values: Sequence[Values], reference: Reference | None) -> Cell:
+    scores, told = (tuple(v[key] for v in values if key in v) for key in ("score", "told"))
+    return Cell(dataset, method, scores, reference, told)
 
 
 def rows(cells: Cells, methods: Sequence[str]) -> dict[str, list[Cell | None]]:
@@ -172,6 +178,9 @@ def _draw_panel(panel: Axes, dataset: str, methods: Sequence[str], found: Sequen
         [i + 0.12 for i, _ in paper], [r.mean for _, r in paper], [r.sd for _, r in paper], fmt="s", c="0.5", mfc="w",
         label="paper",
     )  # fmt: skip
+    told = [(i - 0.12, float(np.mean(cell.told))) for i, cell in ours if cell.told]
+    if told:
+        panel.plot(*zip(*told, strict=True), "x", c="C2", label="ours, told the validation labels too")
     logs = [(i + 0.3, r.logs) for i, r in paper if r.logs is not None]
     if logs:
         panel.plot(*zip(*logs, strict=True), "_", c="C1", label="authors' logs")

@@ -49,14 +49,19 @@ def measure(
     known = split.known(data.y)
     if task.method == "LP":
         return {"LP": result(propagated(known, data.graph))}
-    lbfgs = task.dataset == "twitch"
-    model = trained(task.method, data.X, known, data.graph, task.seed, task.setting, lbfgs=lbfgs)
+    model = trained_for(task, task.method, data, split)
     if task.method.startswith("C-"):
         learned = {"alpha": list(model.alpha_.values()), "beta": model.beta_}
         return {task.method: result(model.predict()) | learned}
     base = base_of(model, data.X, data.graph)
     correction = propagated(split.known(data.y - base), data.graph)
     return {task.method: result(base), f"LP-{task.method}": result(base + correction)}
+
+
+def trained_for(task: Task, method: str, data: Dataset, split: Split) -> GraphRegressor:
+    """``method`` trained on the training labels of a split, as the authors do on that data set."""
+    lbfgs = task.dataset == "twitch"
+    return trained(method, data.X, split.known(data.y), data.graph, task.seed, task.setting, lbfgs=lbfgs)
 
 
 def trained(

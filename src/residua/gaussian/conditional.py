@@ -83,6 +83,20 @@ class Conditional:
         self.design = np.empty((graph.n_nodes, 0)) if design is None else _unit_columns(design, labelled)
         self._exact = exact
 
+    def at(self, labelled: np.ndarray) -> Conditional:
+        """The same distribution, given residuals at other nodes (n,) bool."""
+        return Conditional(
+            self.graph,
+            labelled,
+            dict(zip(self.graph.edge_types, self.alpha, strict=True)),
+            self.beta,
+            design=self.design,
+            solver=self.solver,
+            draws=self.draws,
+            random_state=self.random_state,
+            exact=self._exact,
+        )
+
     @cached_property
     def exact(self) -> bool:
         """Whether variances come from a factor."""
@@ -235,6 +249,14 @@ class Conditional:
         values, vectors = np.linalg.eigh(self.design[self.L].T @ self._design_products)
         keep = values > 1e-12 * values.max(initial=0)
         return (vectors[:, keep] / np.sqrt(values[keep] * self.beta)).T
+
+    def mean_of(self, r: np.ndarray) -> np.ndarray:
+        """(n,) part of r (n,), known at L, that the design explains, by generalised least squares."""
+        if not self.design.shape[1]:
+            return np.zeros(self.graph.n_nodes)
+        root = self._theta_root
+        theta: np.ndarray = self.beta * root.T @ (root @ (self._design_products.T @ r[self.L]))
+        return self.design @ theta
 
     @cached_property
     def _design_leverage(self) -> np.ndarray:

@@ -83,6 +83,10 @@ class Base(ABC):
     def predict(self, graph: Graph, X: np.ndarray) -> np.ndarray:
         """(n,) predictions for every node."""
 
+    def each(self, graph: Graph, X: np.ndarray) -> np.ndarray:
+        """(starts, n) predictions whose mean is ``predict``: of each network of an ensemble; else one."""
+        return self.predict(graph, X)[None]
+
     def fine_tuned(self, task: Task, steps: int, learning_rate: float) -> Base:
         """A copy whose training has gone on with the labels of ``task``."""
         raise ValueError(f'base "{self.name}" cannot be fine-tuned, only networks can; fit it anew on the labels.')

@@ -152,10 +152,9 @@ class NetworkBase(Base):
     def _outcome(
         self, members: list[Member], data: Inputs, labels: np.ndarray, task: Task, correlate: Correlate | None
     ) -> Outcome:
-        each = np.stack([_evaluated(member.net, data)[labels] for member in members])
-        starts = task.y[labels] - self.y_centre - self.y_spread * each
+        starts = (task.y - self._scaled(data, [member.net for member in members]))[:, labels]
         held = np.stack([np.isin(labels, member.held) for member in members])
-        residual = (task.y - self.predict(task.graph, task.X))[labels]
+        residual = starts.mean(axis=0)
         alone = mean_where(starts, held)
         joint = correlate is not None and self.training != "post-hoc"
         # Out-of-fold residuals correlate as the labels do. Networks trained jointly have each a level of their own,
@@ -289,8 +288,15 @@ class NetworkBase(Base):
         return net
 
     def predict(self, graph: Graph, X: np.ndarray) -> np.ndarray:
-        data = self._inputs(graph, X, np.empty(0))
-        return self.y_centre + self.y_spread * np.mean([_evaluated(net, data) for net in self.members], axis=0)
+        found: np.ndarray = self.each(graph, X).mean(axis=0)
+        return found
+
+    def each(self, graph: Graph, X: np.ndarray) -> np.ndarray:
+        return self._scaled(self._inputs(graph, X, np.empty(0)), self.members)
+
+    def _scaled(self, data: Inputs, nets: list[torch.nn.Module]) -> np.ndarray:
+        """(nets, n) predictions in the units of the labels."""
+        return self.y_centre + self.y_spread * np.stack([_evaluated(net, data) for net in nets])
 
     def _inputs(self, graph: Graph, X: np.ndarray, y: np.ndarray) -> Inputs:
         x = (self._features(graph, X) - self.x_centre) / self.x_spread
