@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+from residua import load
 from residua.cli import app, main
 from tables import edit, town, write
 
@@ -173,6 +174,37 @@ def test_predict_for_other_tables_uses_their_labels(model):
     np.testing.assert_allclose(table["prediction"][known.index], known)
 
 
+def test_predict_takes_labels_that_came_after_the_fit(model):
+    """In any order, with an empty cell, and columns that do not matter."""
+    unknown = town()[0].query("price.isna()")["id"].to_numpy()
+    later = pd.DataFrame({"note": "x", "price": [3.5, -1.0, np.nan], "id": unknown[[5, 2, 8]]})
+    later.to_csv("later.csv", index=False)
+    assert "81 nodes, 25 of them predicted and 56 known" in run("predict m.residua --labels later.csv -o p.csv")
+    table = pd.read_csv("p.csv", dtype={"id": str}).set_index("id")
+    fitted = load(model)
+    y = np.full(81, np.nan)
+    y[np.isin(fitted.graph_.nodes, unknown[5])] = 3.5
+    y[np.isin(fitted.graph_.nodes, unknown[2])] = -1.0
+    np.testing.assert_allclose(table["prediction"], fitted.predict(y=y))
+    assert np.abs(table["prediction"] - fitted.predict()).max() > 0.1
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("id,price\n000,1\n999,2\n", ["later.csv line 3", "node '999' is none of the 81 nodes of the model"]),
+        ("id,price\n000,1\n000,2\n", ["later.csv line 3", "was there before"]),
+        ("id,price\n000,much\n", ["later.csv column 'price' holds text such as 'much'"]),
+        ("id,cost\n000,1\n", ["later.csv has no column 'price'"]),
+        ("node,price\n000,1\n", ["later.csv has no column 'id'"]),
+    ],
+)
+def test_wrong_later_labels_end_in_one_line(model, monkeypatch, capsys, text, words):
+    Path("later.csv").write_text(text)
+    line = stopped("predict m.residua --labels later.csv -o p.csv", monkeypatch, capsys)
+    assert all(word in line for word in words), line
+
+
 def test_values_not_seen_before_are_noted(model):
     edit(Path("nodes.csv"), 5, "north", "harbour")
     result = runner.invoke(app, ["predict", "m.residua", "--nodes", "nodes.csv", "--edges", "edges.csv"])
@@ -259,6 +291,8 @@ def test_compare_says_what_it_could_not_try(folder, monkeypatch):
         ("predict nodes.csv -o p.txt", ["should end in .csv or .parquet"]),
         ("predict nodes.csv --coverage 90", ["--coverage 90 is not between 0 and 1"]),
         ("predict nodes.csv --nodes nodes.csv", ["--nodes and --edges together"]),
+        ("predict m --nodes nodes.csv --edges edges.csv --labels nodes.csv", ["--labels nodes.csv is for the graph"]),
+        ("predict m --labels nodes.csv -o nodes.csv", ["is also an input"]),
         ("compare nodes.csv edges.csv --target price --split halves", ["split='halves' is unknown"]),
         ("compare nodes.csv edges.csv --target price --bases forest", ["bases='forest' is unknown"]),
         ("report nodes.csv", ["nodes.csv is damaged or no residua model"]),

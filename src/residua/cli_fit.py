@@ -225,6 +225,9 @@ def predict(
     model: Annotated[Path, typer.Argument(help="A file that `residua fit` wrote.", show_default=False)],
     nodes: Annotated[Path | None, typer.Option(help="Another node table; its known labels are used.")] = None,
     edges: Annotated[Path | None, typer.Option(help="The edge table of those nodes.")] = None,
+    labels: Annotated[
+        Path | None, typer.Option(help="Labels that came after the fit: a table of ids and the target.")
+    ] = None,
     coverage: Annotated[float, typer.Option(help="Share of nodes that lower and upper should hold.")] = 0.9,
     skip_unknown: options.SkipUnknown = False,
     trust: Annotated[bool, typer.Option("--trust", help="The file has trees, and I know where it comes from.")] = False,
@@ -236,23 +239,23 @@ def predict(
     from residua.tables import check_output
     from residua.tables.predictions import SUFFIXES
 
-    check_output(output, SUFFIXES, (model, nodes, edges))
+    check_output(output, SUFFIXES, (model, nodes, edges, labels))
     if not 0 < coverage < 1:
         raise ValueError(f"--coverage {coverage:g} is not between 0 and 1; for nine in ten give 0.9.")
     if (nodes is None) != (edges is None):
         raise ValueError("give --nodes and --edges together, or neither for the graph of the fit.")
+    if labels is not None and nodes is not None:
+        raise ValueError(f"--labels {labels} is for the graph of the fit; put labels of other nodes into {nodes}.")
     with status():
-        from residua.tables import prediction_table, read_again, write_table
+        from residua.tables import prediction_table, read_again, read_labels, write_table
 
         fitted = load_model(model, trust)
-        data = None
-        if nodes is not None and edges is not None:
-            if not hasattr(fitted, "recipe_"):
-                raise ValueError(
-                    f"{model} was not fitted on tables, so it cannot read {nodes}; fit it by `residua fit`."
-                )
-            data = read_again(nodes, edges, fitted.recipe_, skip_unknown)
-        table = prediction_table(fitted, data, coverage)
+        given = nodes or labels
+        if given is not None and not hasattr(fitted, "recipe_"):
+            raise ValueError(f"{model} was not fitted on tables, so it cannot read {given}; fit it by `residua fit`.")
+        data = read_again(nodes, edges, fitted.recipe_, skip_unknown) if nodes and edges else None
+        later = read_labels(labels, fitted.graph_, fitted.recipe_) if labels else None
+        table = prediction_table(fitted, data, coverage, later)
         write_table(table, output)
     for note in data.notes if data else ():
         options.note(note)

@@ -6,7 +6,7 @@ Cells are taken as they are written; what does not fit is refused with its file,
 """
 
 from residua.tables.columns import Table
-from residua.tables.graphs import Columns, NodeData, read_again, read_tables, rows_like
+from residua.tables.graphs import Columns, NodeData, read_again, read_labels, read_tables, rows_like
 from residua.tables.predictions import check_output, prediction_table, write_table
 from residua.tables.recipe import Recipe
 
@@ -18,6 +18,7 @@ __all__ = [
     "check_output",
     "prediction_table",
     "read_again",
+    "read_labels",
     "read_tables",
     "rows_like",
     "write_table",

@@ -81,6 +81,24 @@ def read_again(nodes: PathLike, edges: PathLike, recipe: Recipe, skip_unknown: b
     return _read(node_table, edge_table, recipe, y, skip_unknown, {})
 
 
+def read_labels(path: PathLike, graph: Graph, recipe: Recipe) -> np.ndarray:
+    """(n,) labels of some nodes of a graph, from a table with an id and a target column; NaN elsewhere."""
+    table = Table.read(path, recipe.missing)
+    ids, nodes = _alike(table.ids(table.need(recipe.id, "the id column of the model")), pd.Series(graph.nodes))
+    _check_unique(table, recipe.id, ids)
+    labels = _labels(table, table.need(recipe.target, "the target of the model"))
+    at = pd.Index(nodes).get_indexer(pd.Index(ids))
+    if (at < 0).any():
+        row = int(np.argmax(at < 0))
+        raise ValueError(
+            f"{table.place(row, recipe.id)}: node {short(ids.iloc[row])} is none of the {graph.n_nodes:,} nodes of the "
+            "model; leave it out, or for other nodes give --nodes and --edges."
+        )
+    y = np.full(graph.n_nodes, np.nan)
+    y[at] = labels
+    return y
+
+
 def rows_like(path: PathLike, graph: Graph, recipe: Recipe | None, numbers: tuple[str, ...] = ()) -> pd.DataFrame:
     """A node table with its rows in the order of a graph's nodes.
 

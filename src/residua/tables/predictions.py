@@ -14,7 +14,9 @@ from residua.atomic import write_atomically
 SUFFIXES = (".csv", ".parquet")
 
 
-def prediction_table(model: Any, data: Any = None, coverage: float = 0.9) -> pd.DataFrame:
+def prediction_table(
+    model: Any, data: Any = None, coverage: float = 0.9, later: np.ndarray | None = None
+) -> pd.DataFrame:
     """One row a node: id, prediction, std, lower, upper, base, correction.
 
     Parameters
@@ -22,9 +24,11 @@ def prediction_table(model: Any, data: Any = None, coverage: float = 0.9) -> pd.
     model : a fitted ``GraphRegressor``
     data : ``NodeData`` of another graph; None for the training graph
     coverage : of the interval from lower to upper
+    later : (n,) labels of the training graph that came after the fit
     """
+    given: dict[str, Any]
     if data is None:
-        graph, X, given = model.graph_, model.X_, {}
+        graph, X, given = model.graph_, model.X_, {"y": later}
     else:
         graph, X = data.graph, data.X
         given = {"X": X, "y": data.y, "graph": graph}
