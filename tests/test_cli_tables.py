@@ -189,11 +189,27 @@ def test_predict_takes_labels_that_came_after_the_fit(model):
     assert np.abs(table["prediction"] - fitted.predict()).max() > 0.1
 
 
+def test_without_correlation_later_labels_move_the_base_alone(folder):
+    run("fit nodes.csv edges.csv --target price --correlation none -o m.residua")
+    nodes = town()[0]
+    unknown = nodes["price"].isna().to_numpy()
+    few = pd.DataFrame({"id": nodes["id"][unknown][:4], "price": 50.0})
+    pd.concat([few, nodes[["id", "price"]][~unknown][:2]]).to_csv("later.csv", index=False)
+    result = runner.invoke(app, ["predict", "m.residua", "--labels", "later.csv", "-o", "p.csv"])
+    assert "later.csv: 4 labels are new, 2 take the place of those of the fit" in result.stderr
+    table = pd.read_csv("p.csv")
+    still = table["std"] > 0
+    assert still.sum() == unknown.sum() - 4
+    np.testing.assert_allclose(table["correction"][still], 0, atol=1e-9)
+    run("predict m.residua -o before.csv")
+    assert (table["base"] - pd.read_csv("before.csv")["base"]).abs().min() > 0
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
         ("id,price\n000,1\n999,2\n", ["later.csv line 3", "node '999' is none of the 81 nodes of the model"]),
-        ("id,price\n000,1\n000,2\n", ["later.csv line 3", "was there before"]),
+        ("id,price\n000,1\n000,2\n", ["later.csv line 3", "was there before", "give every node one line."]),
         ("id,price\n000,much\n", ["later.csv column 'price' holds text such as 'much'"]),
         ("id,cost\n000,1\n", ["later.csv has no column 'price'"]),
         ("node,price\n000,1\n", ["later.csv has no column 'id'"]),

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeRegressor
 
@@ -99,6 +100,18 @@ def test_of_a_network_each_start_speaks_for_the_labels_it_has_not_seen():
     assert_allclose((truth - left_out)[~U], expected, rtol=1e-4, atol=1e-5)
 
 
+def test_out_of_fold_residuals_that_starts_share_are_left_out_together():
+    case = GRAPHS["grid"]
+    X, truth, y, later = problem(case)
+    model = GraphRegressor(BASES["network"], training="post-hoc", ensemble=4).fit(X, y, graph=case.graph)
+    assert_array_equal(model.outcome_.starts, np.tile(model.outcome_.residual, (4, 1)))
+    U = hidden(case)
+    residual = truth - model.base_.predict(case.graph, X)
+    residual[case.labelled] = model.outcome_.residual
+    error, _ = dense.leave_one_out(case.S, alphas(model), model.beta_, ~U, residual[~U])
+    assert_allclose((truth - model.predict(y=later, known="predict"))[~U], error, rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize("base", BASES)
 @pytest.mark.parametrize("correlation", ["learned", "propagate", None])
 def test_labels_that_were_known_already_change_nothing(base, correlation):
@@ -115,10 +128,13 @@ def test_labels_that_were_known_already_change_nothing(base, correlation):
 @pytest.mark.parametrize("base", BASES)
 def test_the_model_stays_as_it_was(base):
     case = GRAPHS["grid"]
-    model = fitted(case, BASES[base])
-    before = model.predict(return_std=True)
-    model.predict(y=problem(case)[3])
-    assert_array_equal(model.predict(return_std=True), before)
+    untouched, model = fitted(case, BASES[base]), fitted(case, BASES[base])
+    model.predict(y=problem(case)[3], return_std=True, known="predict")
+    for known in ("label", "predict"):
+        expected = untouched.predict(return_std=True, known=known)
+        assert_array_equal(model.predict(return_std=True, known=known), expected)
+    assert_array_equal(model.y_, untouched.y_)
+    assert_array_equal(model.outcome_.residual, untouched.outcome_.residual)
 
 
 def test_a_corrected_label_takes_the_place_of_the_old_one():
@@ -178,6 +194,16 @@ def test_scores_leave_out_what_was_told():
     assert_allclose(average.predict(y=later), mean)
 
 
+def test_a_loaded_average_scores_as_before(tmp_path):
+    case = GRAPHS["small world"]
+    X, truth, _, later = problem(case)
+    average = Average([fitted(case, base) for base in ("linear", "mean")])
+    average.save(tmp_path / "average.residua")
+    again = residua.load(tmp_path / "average.residua")
+    for known in (None, later):
+        assert again.score(X, truth, known=known) == average.score(X, truth, known=known)
+
+
 def test_a_loaded_model_takes_later_labels_too(tmp_path):
     case = GRAPHS["grid"]
     later = problem(case)[3]
@@ -193,9 +219,13 @@ def test_a_fine_tuned_ensemble_takes_later_labels():
     case, other = GRAPHS["grid"], GRAPHS["small world"]
     X, truth, y, later = problem(other)
     tuned = fitted(case, BASES["network"], ensemble=2).fine_tune(X, y, graph=other.graph, steps=5)
-    assert tuned.outcome_.starts.shape == (2, other.labelled.sum())
-    known = ~hidden(other)
-    assert_array_equal(tuned.predict(y=later)[known], truth[known])
+    each = tuned.base_.each(other.graph, X)
+    U, alpha = hidden(other), alphas(tuned)
+    shift, _ = dense.conditional(other.S, alpha, tuned.beta_, ~U, (truth - each.mean(axis=0))[~U])
+    assert_allclose(tuned.predict(y=later)[U], each.mean(axis=0)[U] + shift, rtol=1e-6)
+    error = [dense.leave_one_out(other.S, alpha, tuned.beta_, ~U, (truth - e)[~U])[0] for e in each]
+    left_out = truth - tuned.predict(y=later, known="predict")
+    assert_allclose(left_out[~U], np.mean(error, axis=0), rtol=1e-4, atol=1e-5)
 
 
 def test_wrong_later_labels_are_refused():
@@ -204,5 +234,8 @@ def test_wrong_later_labels_are_refused():
     model = fitted(case, "linear")
     with pytest.raises(ValueError, match=r"y has .*3.*56"):
         model.predict(y=y[:3])
-    with pytest.raises(ValueError, match=r"leave X out \(y= has labels that came later\)"):
-        model.predict(X, y)
+    for given in ({"X": X}, {"graph": case.graph}, {"X": X, "graph": case.graph}):
+        with pytest.raises(ValueError, match=r"leave X and graph out \(y= alone has labels that came later\)"):
+            model.predict(y=y, **given)
+    with pytest.raises(NotFittedError):
+        GraphRegressor("mean").score(None, y, graph=case.graph)

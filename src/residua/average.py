@@ -132,7 +132,7 @@ class Average:
         first = self.models[0]
         own = graph is None or graph is first.graph_
         graph = first.graph_ if graph is None else graph
-        mean = self.predict(None if own else X, known, graph=graph)
+        mean = self.predict(y=known) if own else self.predict(X, known, graph=graph)
         unseen = np.isnan(first.y_) if own else np.ones(len(mean), bool)
         if known is not None:
             unseen &= np.isnan(check_values(known, graph, "known"))

@@ -14,6 +14,8 @@ import typer
 from residua import cli_options as options
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from residua.diagnosis import Diagnosis
     from residua.estimator import GraphRegressor
     from residua.resources import Job
@@ -259,8 +261,19 @@ def predict(
         write_table(table, output)
     for note in data.notes if data else ():
         options.note(note)
+    if later is not None:
+        options.note(_told_labels(labels, later, fitted.y_))
     unknown = int((table["std"] > 0).sum())
     typer.echo(f"{output}: {len(table):,} nodes, {unknown:,} of them predicted and {len(table) - unknown:,} known")
+
+
+def _told_labels(path: Path | None, later: np.ndarray, before: np.ndarray) -> str:
+    """What a table of later labels held."""
+    import numpy as np
+
+    known = ~np.isnan(later)
+    again = int((known & ~np.isnan(before)).sum())
+    return f"{path}: {known.sum() - again:,} labels are new, {again:,} take the place of those of the fit."
 
 
 def load_model(path: Path, trust: bool = False) -> GraphRegressor:

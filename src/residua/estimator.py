@@ -202,16 +202,17 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
 
     def _resolve(self, X: Any, y: Any, graph: Graph | None) -> Prediction:
         check_fitted(self)
-        if graph is not None and graph is not self.graph_:
-            return self._predicted(*self._check_other(X, y, graph))
-        if X is not None:
+        if graph is self.graph_ or (graph is None and X is not None):
             raise ValueError(
-                "predict() answers for the training graph with the X of the fit; leave X out (y= has labels that came "
-                "later), or for other data give X, y and graph=."
+                "predict() answers for the training graph with the X of the fit; leave X and graph out (y= alone has "
+                "labels that came later), or for other data give X, y and graph=."
             )
+        if graph is not None:
+            return self._predicted(*self._check_other(X, y, graph))
         if y is None:
             return self._own
-        return self._own.told(check_values(y, self.graph_, "y"), self.base_.each(self.graph_, self.X_))
+        each = None if self.outcome_.starts is None else self.base_.each(self.graph_, self.X_)
+        return self._own.told(check_values(y, self.graph_, "y"), each)
 
     def _check_other(self, X: Any, y: Any, graph: Any) -> tuple[Graph, np.ndarray, np.ndarray]:
         """Another graph that is like the one of the fit."""
@@ -265,7 +266,8 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
         ----------
         X, y, graph : another graph, its features (n, d) and its known labels (n,), NaN or None where there are none.
             ``y`` alone: labels of the training graph that came to be known since the fit, NaN elsewhere. They are
-            conditioned on beside those of the fit; nothing but the coefficients of a linear base is fitted anew
+            conditioned on beside those of the fit, which they replace at the same node. Nothing is fitted anew but the
+            coefficients of a linear base that was fitted together with the correlation
         return_std : also return standard deviations
         known : "label" returns known labels as they are, with std 0; "predict" gives leave-one-out predictions there
 
@@ -333,8 +335,9 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
         known : (n,) labels to condition on: of another graph, or those of the training graph that came after the fit
         graph : another graph
         """
+        check_fitted(self)
         other = graph is not None and graph is not self.graph_
-        found = self._resolve(X if other else None, known, graph)
+        found = self._resolve(X, known, graph) if other else self._resolve(None, known, None)
         truth = check_values(y, found.graph, "y")
         return score_unseen(truth, found.mean, ~found.known)
 

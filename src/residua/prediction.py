@@ -84,24 +84,31 @@ class Prediction:
             return np.ones(int(self.known.sum()), bool)
         return np.asarray(self.held.any(axis=0))
 
-    def told(self, y: np.ndarray, each: np.ndarray) -> Prediction:
-        """The same with labels y (n,) that came later, NaN elsewhere; ``each`` (starts, n) predictions of the base.
-
-        Labels of the fit keep their residuals, which are out of fold where those of others are not.
-        """
+    def told(self, y: np.ndarray, each: np.ndarray | None) -> Prediction:
+        """The same with labels y (n,) that came later, NaN elsewhere; ``each`` (starts, n) what the networks say."""
         now = np.where(np.isnan(y), self.y, y)
-        known, conditional = ~np.isnan(now), self.conditional.at(~np.isnan(now))
+        known = ~np.isnan(now)
+        conditional = self.conditional.at(known)
+        # A base has learned the labels of the fit: there its out-of-fold predictions count, where it has them.
         base = np.where(self.known, self.y - self.residual, self.base)
         shift = conditional.mean_of(now - base)
         starts = held = None
-        if self.starts is not None and self.held is not None:
-            each, out = each.copy(), np.ones(each.shape, bool)
-            each[:, self.known], out[:, self.known] = self.y[self.known] - self.starts, self.held
-            starts, held = (now - each)[:, known], out[:, known]
+        if self.starts is not None and self.held is not None and each is not None:
+            each, held = self._told_starts(base, each)
+            starts, held = (now - each)[:, known], held[:, known]
         residual = now - base - shift
-        return Prediction(
-            self.graph, now, self.base + shift, residual, conditional, self.marginal_variance, starts, held
-        )
+        given = replace(self, y=now, base=self.base + shift, residual=residual, conditional=conditional)
+        return replace(given, starts=starts, held=held)
+
+    def _told_starts(self, base: np.ndarray, each: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(starts, n) predictions of the networks as residuals have them, and which of them are of labels not seen."""
+        own = self.y[self.known] - self.starts
+        if (own == base[self.known]).all():  # out-of-fold residuals, shared by all starts
+            each = np.tile(base, (len(each), 1))
+        each, held = each.copy(), np.ones(each.shape, bool)
+        each[:, self.known] = own
+        held[:, self.known] = self.held
+        return each, held
 
     def sample(self, count: int, rng: np.random.Generator) -> np.ndarray:
         """(count, n) joint draws, known labels as known."""

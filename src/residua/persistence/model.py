@@ -194,6 +194,8 @@ def _unpack_outcome(base: Base, n_labelled: int, arrays: Arrays) -> Outcome:
     parts = {"alone": arrays.take("alone", (n_labelled,), finite=not network)}
     if network:
         parts["starts"] = arrays.take("starts", (None, n_labelled))
+        if len(parts["starts"]) not in (1, len(getattr(base, "members", ()))):
+            raise damaged("starts are not as many as networks")
         held = arrays.take("held", parts["starts"].shape, np.int64)
         if not np.isin(held, (0, 1)).all():
             raise damaged("held is neither true nor false")

@@ -84,14 +84,13 @@ def read_again(nodes: PathLike, edges: PathLike, recipe: Recipe, skip_unknown: b
 def read_labels(path: PathLike, graph: Graph, recipe: Recipe) -> np.ndarray:
     """(n,) labels of some nodes of a graph, from a table with an id and a target column; NaN elsewhere."""
     table = Table.read(path, recipe.missing)
-    ids, nodes = _alike(table.ids(table.need(recipe.id, "the id column of the model")), pd.Series(graph.nodes))
-    _check_unique(table, recipe.id, ids)
+    ids, nodes = _unique_alike(table, table.need(recipe.id, "the id column of the model"), graph)
     labels = _labels(table, table.need(recipe.target, "the target of the model"))
-    at = pd.Index(nodes).get_indexer(pd.Index(ids))
+    at = nodes.get_indexer(ids)
     if (at < 0).any():
         row = int(np.argmax(at < 0))
         raise ValueError(
-            f"{table.place(row, recipe.id)}: node {short(ids.iloc[row])} is none of the {graph.n_nodes:,} nodes of the "
+            f"{table.place(row, recipe.id)}: node {short(ids[row])} is none of the {graph.n_nodes:,} nodes of the "
             "model; leave it out, or for other nodes give --nodes and --edges."
         )
     y = np.full(graph.n_nodes, np.nan)
@@ -106,9 +105,8 @@ def rows_like(path: PathLike, graph: Graph, recipe: Recipe | None, numbers: tupl
     """
     nodes = Table.read(path, recipe.missing if recipe else ())
     id_column = nodes.need(recipe.id, "the id column of the model") if recipe else _id_column(nodes, None)
-    ids, wanted = _alike(nodes.ids(id_column), pd.Series(graph.nodes))
-    _check_unique(nodes, id_column, ids)
-    rows = pd.Index(ids).get_indexer(pd.Index(wanted))
+    ids, wanted = _unique_alike(nodes, id_column, graph)
+    rows = ids.get_indexer(wanted)
     if (rows < 0).any():
         absent = graph.nodes[rows < 0]
         raise ValueError(
@@ -196,7 +194,16 @@ def _alike(*columns: pd.Series) -> list[pd.Series]:
     return [as_text(column) for column in columns]
 
 
-def _check_unique(nodes: Table, column: str, ids: pd.Series) -> None:
+def _unique_alike(table: Table, column: str, graph: Graph) -> tuple[pd.Index, pd.Index]:
+    """The ids of a table, each there once, and those of a graph that was read before."""
+    ids, nodes = _alike(table.ids(column), pd.Series(graph.nodes))
+    _check_unique(table, column, ids, "give every node one line.")
+    return pd.Index(ids), pd.Index(nodes)
+
+
+def _check_unique(
+    nodes: Table, column: str, ids: pd.Series, remedy: str = "give every node one line, or name the id column: --id."
+) -> None:
     again = ids.duplicated().to_numpy()
     if again.any():
         row = int(np.argmax(again))
@@ -204,7 +211,7 @@ def _check_unique(nodes: Table, column: str, ids: pd.Series) -> None:
         more = f" ({again.sum():,} ids are repeated)" if again.sum() > 1 else ""
         raise ValueError(
             f"{nodes.place(row, column)}: id {short(ids.iloc[row])} was there before, {_ordinal(nodes, first)}{more}; "
-            "give every node one line, or name the id column: --id."
+            f"{remedy}"
         )
 
 

@@ -26,18 +26,12 @@ def prediction_table(
     coverage : of the interval from lower to upper
     later : (n,) labels of the training graph that came after the fit
     """
-    given: dict[str, Any]
-    if data is None:
-        graph, X, given = model.graph_, model.X_, {"y": later}
-    else:
-        graph, X = data.graph, data.X
-        given = {"X": X, "y": data.y, "graph": graph}
-        X = np.empty((graph.n_nodes, 0)) if X is None else X.to_numpy(float)
-    mean, std = model.predict(**given, return_std=True)
-    lower, upper = model.predict_interval(**given, coverage=coverage)
-    base = model.base_.predict(graph, X)
-    columns = {"prediction": mean, "std": std, "lower": lower, "upper": upper, "base": base, "correction": mean - base}
-    return pd.DataFrame({"id": graph.nodes, **columns})
+    given = (None, later, None) if data is None else (data.X, data.y, data.graph)
+    found = model._resolve(*given)
+    mean, std, base = found.mean, found.std, found.base
+    width = model._conformal_quantile(coverage) * std
+    columns = {"prediction": mean, "std": std, "lower": mean - width, "upper": mean + width}
+    return pd.DataFrame({"id": found.graph.nodes, **columns, "base": base, "correction": mean - base})
 
 
 def check_output(path: str | os.PathLike[str], suffixes: tuple[str, ...], inputs: tuple[Any, ...] = ()) -> None:
