@@ -157,7 +157,7 @@ def draw(cells: Cells, methods: Sequence[str], title: str, foot: str, path: Path
     figure = Figure(figsize=(max(0.75 * len(methods), 4.5) * across, 3.1 * down + 1.0), layout="constrained")
     panels = figure.subplots(down, across, squeeze=False).ravel()
     for panel, (dataset, found) in zip(panels, table.items(), strict=False):
-        _draw_panel(panel, dataset, methods, found)
+        _draw_panel(panel, dataset, found)
     for panel in panels[len(table) :]:
         panel.set_visible(False)
     handles, labels = panels[0].get_legend_handles_labels()
@@ -167,9 +167,8 @@ def draw(cells: Cells, methods: Sequence[str], title: str, foot: str, path: Path
     write_atomically(path, lambda file: figure.savefig(file, format="png", dpi=150), "writing the figure")
 
 
-def _draw_panel(panel: Axes, dataset: str, methods: Sequence[str], found: Sequence[Cell | None]) -> None:
-    at = np.arange(len(methods))
-    ours = [(i, cell) for i, cell in zip(at, found, strict=True) if cell is not None]
+def _draw_panel(panel: Axes, dataset: str, found: Sequence[Cell | None]) -> None:
+    ours = list(enumerate(cell for cell in found if cell is not None))
     paper = [(i, cell.reference) for i, cell in ours if cell.reference is not None]
     panel.errorbar(
         [i - 0.12 for i, _ in ours], [c.mean for _, c in ours], [c.sd for _, c in ours], fmt="o", c="C0", label="ours"
@@ -178,7 +177,7 @@ def _draw_panel(panel: Axes, dataset: str, methods: Sequence[str], found: Sequen
         [i + 0.12 for i, _ in paper], [r.mean for _, r in paper], [r.sd for _, r in paper], fmt="s", c="0.5", mfc="w",
         label="paper",
     )  # fmt: skip
-    told = [(i - 0.12, float(np.mean(cell.told))) for i, cell in ours if cell.told]
+    told = [(i, float(np.mean(cell.told))) for i, cell in ours if cell.told]
     if told:
         panel.plot(*zip(*told, strict=True), "x", c="C2", label="ours, told the validation labels too")
     logs = [(i + 0.3, r.logs) for i, r in paper if r.logs is not None]
@@ -191,6 +190,6 @@ def _draw_panel(panel: Axes, dataset: str, methods: Sequence[str], found: Sequen
             colour = "C3" if cell.below else "0.3"
             panel.annotate(text, (i, top), (0, 3), textcoords="offset points", ha="center", fontsize=7, color=colour)
     panel.margins(y=0.18)
-    panel.set_xticks(at, methods, rotation=30, ha="right", fontsize=7)
+    panel.set_xticks(range(len(ours)), [cell.method for _, cell in ours], rotation=30, ha="right", fontsize=7)
     panel.tick_params(axis="y", labelsize=7)
     panel.set_title(dataset, fontsize=9)
