@@ -61,7 +61,7 @@ TOLD = (
 
 ON_SPINS = (
     "The law itself is the one that the spins were drawn from, coupling and field known, on the same spins: from the "
-    "training labels alone, nothing can be expected to come above it."
+    "labels that are given, nothing can be expected to come above it."
 )
 
 
