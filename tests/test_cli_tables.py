@@ -196,7 +196,7 @@ def test_without_correlation_later_labels_move_the_base_alone(folder):
     few = pd.DataFrame({"id": nodes["id"][unknown][:4], "price": 50.0})
     pd.concat([few, nodes[["id", "price"]][~unknown][:2]]).to_csv("later.csv", index=False)
     result = runner.invoke(app, ["predict", "m.residua", "--labels", "later.csv", "-o", "p.csv"])
-    assert "later.csv: 4 labels are new, 2 take the place of those of the fit" in result.stderr
+    assert "later.csv: new labels 4, in place of one of the fit 2." in result.stderr
     table = pd.read_csv("p.csv")
     still = table["std"] > 0
     assert still.sum() == unknown.sum() - 4
@@ -210,7 +210,12 @@ def test_without_correlation_later_labels_move_the_base_alone(folder):
     [
         ("id,price\n000,1\n999,2\n", ["later.csv line 3", "node '999' is none of the 81 nodes of the model"]),
         ("id,price\n000,1\n000,2\n", ["later.csv line 3", "was there before", "give every node one line."]),
-        ("id,price\n000,much\n", ["later.csv column 'price' holds text such as 'much'"]),
+        (
+            "id,price\n000,much\n",
+            ["later.csv line 2", "'much' is not a number; write a number, or leave"],
+        ),
+        ("id,price\n000,\n", ["later.csv has no label: every cell of column 'price' is empty"]),
+        ("id,price\n998,1\n999,2\n", ["node '998' (and 1 more) is none of the 81 nodes"]),
         ("id,cost\n000,1\n", ["later.csv has no column 'price'"]),
         ("node,price\n000,1\n", ["later.csv has no column 'id'"]),
     ],
@@ -308,6 +313,7 @@ def test_compare_says_what_it_could_not_try(folder, monkeypatch):
         ("predict nodes.csv --coverage 90", ["--coverage 90 is not between 0 and 1"]),
         ("predict nodes.csv --nodes nodes.csv", ["--nodes and --edges together"]),
         ("predict m --nodes nodes.csv --edges edges.csv --labels nodes.csv", ["--labels nodes.csv is for the graph"]),
+        ("predict m --edges edges.csv --labels nodes.csv", ["--labels nodes.csv is for the graph"]),
         ("predict m --labels nodes.csv -o nodes.csv", ["is also an input"]),
         ("compare nodes.csv edges.csv --target price --split halves", ["split='halves' is unknown"]),
         ("compare nodes.csv edges.csv --target price --bases forest", ["bases='forest' is unknown"]),

@@ -244,10 +244,10 @@ def predict(
     check_output(output, SUFFIXES, (model, nodes, edges, labels))
     if not 0 < coverage < 1:
         raise ValueError(f"--coverage {coverage:g} is not between 0 and 1; for nine in ten give 0.9.")
+    if labels is not None and (nodes or edges) is not None:
+        raise ValueError(f"--labels {labels} is for the graph of the fit; leave out --nodes and --edges, or --labels.")
     if (nodes is None) != (edges is None):
         raise ValueError("give --nodes and --edges together, or neither for the graph of the fit.")
-    if labels is not None and nodes is not None:
-        raise ValueError(f"--labels {labels} is for the graph of the fit; put labels of other nodes into {nodes}.")
     with status():
         from residua.tables import prediction_table, read_again, read_labels, write_table
 
@@ -273,7 +273,7 @@ def _told_labels(path: Path | None, later: np.ndarray, before: np.ndarray) -> st
 
     known = ~np.isnan(later)
     again = int((known & ~np.isnan(before)).sum())
-    return f"{path}: {known.sum() - again:,} labels are new, {again:,} take the place of those of the fit."
+    return f"{path}: new labels {known.sum() - again:,}, in place of one of the fit {again:,}."
 
 
 def load_model(path: Path, trust: bool = False) -> GraphRegressor:

@@ -266,8 +266,8 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
         ----------
         X, y, graph : another graph, its features (n, d) and its known labels (n,), NaN or None where there are none.
             ``y`` alone: labels of the training graph that came to be known since the fit, NaN elsewhere. They are
-            conditioned on beside those of the fit, which they replace at the same node. Nothing is fitted anew but the
-            coefficients of a linear base that was fitted together with the correlation
+            conditioned on beside those of the fit, which they replace at the same nodes, and are not kept. Only a base
+            "linear" or "mean" follows them (with correlation="propagate" none does); nothing else is fitted anew
         return_std : also return standard deviations
         known : "label" returns known labels as they are, with std 0; "predict" gives leave-one-out predictions there
 

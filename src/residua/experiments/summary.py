@@ -139,7 +139,7 @@ def finish(
 ) -> Result:
     """Write the account and the picture, and return both."""
     foot = footer()
-    markdown = "\n\n".join([f"# {title}", *blocks, *notes, foot]) + "\n"
+    markdown = "\n\n".join([f"# {title}", *blocks, *notes, f"![{title}]({name}.png)", foot]) + "\n"
     text, picture = folder / f"{name}.md", folder / f"{name}.png"
     write_atomically(text, lambda file: file.write(markdown.encode()), "writing the table")
     draw(cells, methods, title, foot, picture)
@@ -173,10 +173,9 @@ def _draw_panel(panel: Axes, dataset: str, found: Sequence[Cell | None]) -> None
     panel.errorbar(
         [i - 0.12 for i, _ in ours], [c.mean for _, c in ours], [c.sd for _, c in ours], fmt="o", c="C0", label="ours"
     )
-    panel.errorbar(
-        [i + 0.12 for i, _ in paper], [r.mean for _, r in paper], [r.sd for _, r in paper], fmt="s", c="0.5", mfc="w",
-        label="paper",
-    )  # fmt: skip
+    if paper:
+        x, mean, sd = zip(*((i + 0.12, r.mean, r.sd) for i, r in paper), strict=True)
+        panel.errorbar(x, mean, sd, fmt="s", c="0.5", mfc="w", label="paper")
     told = [(i, float(np.mean(cell.told))) for i, cell in ours if cell.told]
     if told:
         panel.plot(*zip(*told, strict=True), "x", c="C2", label="ours, told the validation labels too")

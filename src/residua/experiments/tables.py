@@ -14,7 +14,7 @@ from residua.experiments.summary import BELOW, OTHER_SPLITS, finish, gather, lea
 ALPHA_SLACK = 0.1
 NOTE = (
     "Ours: mean ± standard deviation over seeds of the test score (R2; share of right signs for ising and contacts). "
-    "Beside it the paper's mean, in the files also that in the authors' logs; then ours minus theirs. "
+    "Beside it the paper's mean (in the Markdown file also that in the authors' logs); then ours minus theirs. "
     f"{BELOW} marks means that fall short by more than 0.03, or 0.04 where the paper's standard deviation is at least "
     "0.05."
 )

@@ -76,14 +76,14 @@ class Table:
             return cells.astype(np.int64)
         return as_text(cells)
 
-    def numbers(self, column: str, remedy: str = "") -> np.ndarray:
-        """(n,) floats, NaN where a cell is empty."""
+    def numbers(self, column: str, remedy: str = "", settled: bool = False) -> np.ndarray:
+        """(n,) floats, NaN where a cell is empty; ``settled``: no option can change column or meaning of words."""
         cells = self.cells(column)
         if not (pd.api.types.is_numeric_dtype(cells.dtype) or _is_text(cells) or cells.isna().all()):
             raise ValueError(f"{self.path} column {column!r} holds {cells.dtype}, not numbers; give numbers.{remedy}")
         values = _parsed(cells)
         wrong = ~np.isfinite(values) & ~cells.isna().to_numpy()
-        if wrong.any() and not np.isfinite(values).any():
+        if wrong.any() and not np.isfinite(values).any() and not settled:
             text = short(cells[wrong].iloc[0])
             raise ValueError(
                 f"{self.path} column {column!r} holds text such as {text}, not numbers; name another column."
@@ -91,9 +91,12 @@ class Table:
         if wrong.any():
             row = int(np.argmax(wrong))
             more = f" (and {wrong.sum() - 1:,} more)" if wrong.sum() > 1 else ""
+            what = f"{self.place(row, column)}: {short(cells.iloc[row])} is not a number{more}; write a number"
+            if settled:
+                raise ValueError(f"{what}, or leave the cell empty.")
             raise ValueError(
-                f"{self.place(row, column)}: {short(cells.iloc[row])} is not a number{more}; write a number, leave the "
-                f"cell empty, or say that the word means empty: --missing {_word(cells.iloc[row])}{remedy}."
+                f"{what}, leave the cell empty, or say that the word means empty: "
+                f"--missing {_word(cells.iloc[row])}{remedy}."
             )
         return values
 

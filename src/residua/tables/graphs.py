@@ -77,7 +77,7 @@ def read_again(nodes: PathLike, edges: PathLike, recipe: Recipe, skip_unknown: b
         if column is not None:
             edge_table.need(column, "a column of the model's edges")
     there = recipe.target in node_table.columns
-    y = _labels(node_table, recipe.target) if there else np.full(len(node_table), np.nan)
+    y = node_table.numbers(recipe.target, settled=True) if there else np.full(len(node_table), np.nan)
     return _read(node_table, edge_table, recipe, y, skip_unknown, {})
 
 
@@ -85,13 +85,16 @@ def read_labels(path: PathLike, graph: Graph, recipe: Recipe) -> np.ndarray:
     """(n,) labels of some nodes of a graph, from a table with an id and a target column; NaN elsewhere."""
     table = Table.read(path, recipe.missing)
     ids, nodes = _unique_alike(table, table.need(recipe.id, "the id column of the model"), graph)
-    labels = _labels(table, table.need(recipe.target, "the target of the model"))
+    labels = table.numbers(table.need(recipe.target, "the target of the model"), settled=True)
+    if np.isnan(labels).all():
+        raise ValueError(f"{path} has no label: every cell of column {recipe.target!r} is empty; fill some in.")
     at = nodes.get_indexer(ids)
     if (at < 0).any():
-        row = int(np.argmax(at < 0))
+        row, rest = int(np.argmax(at < 0)), int((at < 0).sum()) - 1
+        more = f" (and {rest:,} more)" if rest else ""
         raise ValueError(
-            f"{table.place(row, recipe.id)}: node {short(ids[row])} is none of the {graph.n_nodes:,} nodes of the "
-            "model; leave it out, or for other nodes give --nodes and --edges."
+            f"{table.place(row, recipe.id)}: node {short(ids[row])}{more} is none of the {graph.n_nodes:,} nodes of "
+            "the model; leave it out, or for other nodes give --nodes and --edges."
         )
     y = np.full(graph.n_nodes, np.nan)
     y[at] = labels
