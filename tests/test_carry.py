@@ -1,5 +1,9 @@
 """Values known at L carried on to U in one compiled call, against dense algebra."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -75,3 +79,22 @@ def test_a_batch_of_the_paper_marginalises_all_other_nodes():
     marginal = A[np.ix_(batch, batch)] - A[np.ix_(batch, others)] @ inside
     expected = 2 * np.exp(paper.b) * marginal @ r / len(r)
     assert_allclose(paper.batch_slope(batch, r), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_a_process_that_compiles_and_one_that_loads_what_was_compiled_add_in_the_same_order(tmp_path):
+    code = (
+        "import numpy as np, residua\n"
+        "from residua.gaussian.precision import unit_precision\n"
+        "from residua.numerics import Solver\n"
+        "rng, i = np.random.default_rng(0), np.arange(60)\n"
+        "graph = residua.Graph.from_edges(i, (i + 1) % 60)\n"
+        "G = unit_precision(list(graph.operators.values()), np.array([0.9]))\n"
+        "print(Solver().solve(G, rng.standard_normal((60, 1))).X.tobytes().hex())"
+    )
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    found = [
+        subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, env=environment).stdout
+        for _ in range(2)
+    ]
+    assert list(tmp_path.rglob("*cg_column*.nbc"))
+    assert found[0] == found[1]

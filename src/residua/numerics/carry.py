@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from residua.numerics.compiled import compiled
-from residua.numerics.kernels import FAST, cg_column_from, row_total
+from residua.numerics.kernels import FAST, INNER, cg_column_from, row_total
 from residua.numerics.operator import Shifted
 
 
@@ -30,7 +30,7 @@ def carry(
     return slope, q, left <= goal
 
 
-@compiled(fastmath=FAST)
+@compiled(**INNER)
 def _product_rows(rows, indptr, indices, weights, scale, alpha, x, xs, out):
     """``out = (G x)`` at some rows, given xs = scale x."""
     for k in range(len(rows)):

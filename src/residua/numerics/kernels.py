@@ -7,6 +7,8 @@ scale s say all. Rows are dealt in blocks of equal work. Partial sums are kept p
 result does not depend on the number of threads.
 """
 
+from typing import Any
+
 import numpy as np
 from numba import prange
 
@@ -15,6 +17,9 @@ from residua.numerics.vectors import MASKED_GATHERS, combined_row, gathered_tota
 
 # Sums may be re-ordered for vector registers; infinities and NaN keep their meaning.
 FAST = {"reassoc", "contract", "nsz", "arcp"}
+# Of functions that other compiled ones call. Out of line, the copy that a process happens to load first serves all of
+# them, and copies that were optimised in different surroundings add in different order.
+INNER: dict[str, Any] = {"fastmath": FAST, "forceinline": True}
 BLOCKS = 128
 
 
@@ -25,7 +30,7 @@ def row_blocks(indptr: np.ndarray) -> np.ndarray:
     return np.searchsorted(work, np.linspace(0, work[-1], min(BLOCKS, max(n, 1)) + 1)).astype(np.int64)
 
 
-@compiled(fastmath=FAST)
+@compiled(**INNER)
 def _looped_total(x, indices, weights, first, last):
     total = x[:1].sum() * 0
     # Unsigned positions: numba would test a signed one for counting from the end.
@@ -38,7 +43,7 @@ def _looped_total(x, indices, weights, first, last):
 row_total = gathered_total if MASKED_GATHERS else _looped_total
 
 
-@compiled(fastmath=FAST)
+@compiled(**INNER)
 def _combine_column_rows(first, last, indptr, indices, weights, scale, v, vs, p, z, q, out, dots):
     dot = 0.0
     for i in range(first, last):
@@ -154,7 +159,7 @@ def product_at(rows, indptr, indices, weights, scale, v):
     return out
 
 
-@compiled(fastmath=FAST)
+@compiled(**INNER)
 def _add_rows(first, last, W, V, c, squares):
     for i in range(first, last):
         for j in range(W.shape[1]):
@@ -181,7 +186,7 @@ def add_scaled_small(W, V, c):
     return squares
 
 
-@compiled(fastmath=FAST)
+@compiled(**INNER)
 def advance_small(X, P, R, a, b):
     """``X += P a``, then ``P = R + P b``."""
     for i in range(len(X)):
@@ -211,7 +216,7 @@ def cg_column(indptr, indices, weights, scale, alpha, b, x, goal, max_iter):
     return cg_column_from(indptr, indices, weights, scale, alpha, r, x, goal, max_iter)
 
 
-@compiled(fastmath=FAST)
+@compiled(**INNER)
 def cg_column_from(indptr, indices, weights, scale, alpha, r, x, goal, max_iter):
     """Go on from x, whose residual r is known; both are brought to their end. Returns the steps and ``r'r``."""
     n = len(r)
