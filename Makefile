@@ -24,8 +24,8 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks
 
 coverage: $(READY)
-	$(BIN)/python -m pytest -q -n 2 --cov=residua.numerics --cov=residua.graph --cov=residua.graph_build \
-	    --cov=residua.graph_inputs --cov=residua.gaussian --cov=residua.estimator --cov-fail-under=90
+	$(BIN)/python -m pytest -q -n 2 --cov=residua.linalg --cov=residua.graph --cov=residua.field \
+	    --cov=residua.estimator --cov-fail-under=90
 
 # Hostile files, kills, full disks, nasty numbers: half an hour of them, and what was seen.
 soak: export OMP_NUM_THREADS = 1

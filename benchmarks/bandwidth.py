@@ -30,8 +30,8 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 import residua
 from benchmarks import records
 from benchmarks.common import watts_strogatz
-from residua.experiments.provenance import footer
-from residua.numerics.operator import on_lines
+from residua.linalg.operator import on_lines
+from residua.reproduction.provenance import footer
 
 try:
     from sparse_dot_mkl import dot_product_mkl
@@ -93,9 +93,9 @@ def measure(graph: residua.Graph, dtype: type, columns: int) -> dict:
     }
 
 
-def product_times(operator: residua.numerics.Sparse, columns: int) -> dict[str, np.ndarray]:
+def product_times(operator: residua.linalg.Sparse, columns: int) -> dict[str, np.ndarray]:
     """Milliseconds of every contender, each array at a new place."""
-    S = residua.numerics.Sparse(operator.indptr.copy(), operator.indices.copy(), None, operator.scale.copy())
+    S = residua.linalg.Sparse(operator.indptr.copy(), operator.indices.copy(), None, operator.scale.copy())
     matrix = sp.csr_matrix(S.to_scipy())
     matrix.indptr = matrix.indptr.astype(np.int32)
     source = np.random.default_rng(2).standard_normal((S.shape[0], columns)).astype(S.dtype)

@@ -16,7 +16,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 from residua import GraphRegressor, NeighbourFeatures, Network
 from residua.datasets import Dataset, load_county, load_elect80, load_transport, load_twitch
-from residua.experiments.splits import random_split
+from residua.reproduction.splits import random_split
 
 DATA: dict[str, Callable[[], Dataset]] = {
     "elect80": load_elect80,

@@ -6,9 +6,9 @@ from collections.abc import Callable
 import numpy as np
 
 import residua
-from residua.experiments.figures import small_world
-from residua.experiments.figures.clock import best_seconds
-from residua.experiments.figures.small_world import watts_strogatz_edges as watts_strogatz
+from residua.reproduction.figures import small_world
+from residua.reproduction.figures.clock import best_seconds
+from residua.reproduction.figures.small_world import watts_strogatz_edges as watts_strogatz
 
 __all__ = [
     "best_of_each",
@@ -47,6 +47,6 @@ def warm_up() -> None:
 
 def predict_mean(residual: np.ndarray, graph: residua.Graph, alpha: float) -> np.ndarray:
     """The conditional mean at every node."""
-    from residua.gaussian import Conditional
+    from residua.field import Conditional
 
     return Conditional(graph, ~np.isnan(residual), alpha).extend(residual)

@@ -15,12 +15,12 @@ import pandas as pd
 from distributed import Client, LocalCluster
 
 import residua
-import residua.distributed as rd
+import residua.backends.dask as rd
 from benchmarks import records
 from benchmarks.common import watts_strogatz
-from residua.distributed import iteration, lanczos, ratio
-from residua.distributed.blocks import Block
-from residua.experiments.provenance import footer, versions
+from residua.backends.dask import iteration, lanczos, ratio
+from residua.backends.dask.blocks import Block
+from residua.reproduction.provenance import footer, versions
 
 WORKERS = (1, 2, 4)
 ROWS, DEGREE, COLUMNS, STEPS, SMALL = 100_000, 10, 8, 10, 40

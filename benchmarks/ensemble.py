@@ -5,7 +5,7 @@ from rich.console import Console
 from benchmarks.common import best_seconds
 from benchmarks.training import problem
 from residua import GraphRegressor, Network
-from residua.regressors import stack
+from residua.bases.networks import stack
 
 MEMBERS = 5
 CASES = (

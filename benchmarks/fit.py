@@ -19,10 +19,10 @@ from benchmarks.common import (
     warm_up,
     watts_strogatz,
 )
-from residua.gaussian import Likelihood
-from residua.gaussian.precision import unit_precision
-from residua.numerics import CG
-from residua.numerics.lanczos import tridiagonal
+from residua.field import Likelihood
+from residua.field.precision import unit_precision
+from residua.linalg import CG
+from residua.linalg.lanczos import tridiagonal
 
 ALPHA, BETA, LABELLED = 0.9, 1.0, 0.6
 EVALUATIONS, PROBES, STEPS, SOLVES = 150, 128, 32, 8

@@ -9,7 +9,7 @@ from rich.console import Console
 from torch_geometric.nn import GCNConv, SAGEConv
 
 from benchmarks.common import best_of_each, watts_strogatz
-from residua.regressors.aggregation import GCN, MaxSAGE, MeanSAGE, SelfSAGE
+from residua.bases.networks.layers import GCN, MaxSAGE, MeanSAGE, SelfSAGE
 
 FEATURES, WIDTHS = 8, (16, 8)
 SIZES = (3_000, 100_000)

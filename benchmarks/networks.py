@@ -21,8 +21,8 @@ import numpy as np
 import residua
 from benchmarks import records
 from benchmarks.common import peak_gigabytes, watts_strogatz
-from residua.experiments.provenance import footer
 from residua.metrics import r2
+from residua.reproduction.provenance import footer
 
 NAME = "gnn-million"
 FEATURES, NOISE, LABELLED = 8, 0.3, 0.6

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numba
 
-from residua.experiments.provenance import provenance
+from residua.reproduction.provenance import provenance
 
 FOLDER = Path("docs") / "results"
 PACKAGES = ("residua", "numpy", "scipy", "numba", "scikit-learn", "pyarrow", "torch", "sparse_dot_mkl", "mkl")

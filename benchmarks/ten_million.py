@@ -25,9 +25,9 @@ import pyarrow.parquet as pq
 import residua
 from benchmarks import records
 from benchmarks.common import correlated_residuals, peak_gigabytes, warm_up
-from residua.experiments.provenance import footer
-from residua.gaussian import Likelihood
+from residua.field import Likelihood
 from residua.metrics import r2
+from residua.reproduction.provenance import footer
 
 NAME = "ten-million"
 KINDS = ("small-world", "power-law")

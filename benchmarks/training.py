@@ -21,11 +21,11 @@ from torch_geometric.nn import SAGEConv
 import residua
 from benchmarks.common import best_of_each, best_seconds, correlated_residuals, watts_strogatz
 from residua import Graph, GraphRegressor, Lanczos, Network
-from residua.experiments.splits import random_split
-from residua.gaussian.objective import Objective
-from residua.numerics.logdet import Estimate, Ratio, Strategy
-from residua.regressors.networks import make_network
-from residua.regressors.training import Criterion, Inputs, SquaredError, outputs, take_step
+from residua.bases.networks.architectures import make_network
+from residua.bases.networks.training import Criterion, Inputs, SquaredError, outputs, take_step
+from residua.field.training_loss import Objective
+from residua.linalg.logdet.exact import Estimate, Ratio, Strategy
+from residua.reproduction.splits import random_split
 
 FEATURES = 6
 

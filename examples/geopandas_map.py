@@ -9,7 +9,7 @@ from libpysal.weights import Queen
 from shapely.geometry import box
 
 import residua
-from residua.report.html import write_report
+from residua.views.page.html import write_report
 
 # A made-up city of 20 x 20 blocks: rents fall with the distance to the centre, and by quarter.
 side = 20

@@ -3,7 +3,7 @@
 import numpy as np
 
 import residua
-from residua.gaussian import Conditional
+from residua.field import Conditional
 
 # Houses on a grid: along a street they are friends, across the street rivals.
 side = 28

@@ -11,7 +11,7 @@ from hypothesis import settings
 from threadpoolctl import threadpool_limits
 
 from graphs import CASES, ONE_TYPE, TWO_TYPES, Case
-from residua.cli import main
+from residua.cli.app import main
 
 # The same examples in every run; HYPOTHESIS_PROFILE=explore looks for new ones.
 settings.register_profile("steady", derandomize=True, max_examples=150, deadline=None)

@@ -16,8 +16,8 @@ from sklearn.linear_model import Ridge
 import dense
 from graphs import Case, case, grid, small_world
 from residua import GraphRegressor
-from residua.gaussian import Conditional, Likelihood
-from residua.numerics import NotConverged
+from residua.field import Conditional, Likelihood
+from residua.linalg import NotConverged
 
 # What may be said of a problem that has no answer.
 REASONS = ("there is nothing", "fits all", "residual is zero", "known value", "variances are not defined")

@@ -15,45 +15,35 @@ ROOT = Path(residua.__file__).parent
 # A layer, and the layers that its files may import besides their own.
 BELOW = {
     "atomic": set(),
-    "numerics": set(),
-    "graph": {"numerics"},
+    "linalg": set(),
+    "graph": {"linalg"},
     "metrics": {"graph"},
     "validation": {"graph"},
-    "tables": {"atomic", "graph", "validation"},
-    "gaussian": {"numerics", "graph", "validation"},
-    "regressors": {"atomic", "numerics", "graph", "validation"},
-    "datasets": {"numerics", "graph", "validation"},
+    "field": {"linalg", "graph", "validation"},
+    "bases": {"atomic", "linalg", "graph", "validation"},
+    "datasets": {"graph", "validation"},
 }
-BELOW["estimator"] = set(BELOW)
-BELOW["experiments"] = set(BELOW)
-BELOW["report"] = set(BELOW)
+BELOW["estimator"] = set(BELOW) - {"views"}
+BELOW["views"] = {"graph", "metrics", "datasets", "validation", "estimator", "atomic", "bases"}
+BELOW["io"] = {"atomic", "linalg", "graph", "validation", "field", "bases", "estimator"}
+BELOW["backends"] = {"atomic", "linalg", "graph", "validation", "field", "bases", "estimator", "io"}
+BELOW["comparison"] = set(BELOW)
+BELOW["reproduction"] = set(BELOW)
 BELOW["cli"] = set(BELOW)
 
 # Files directly under residua/ that belong to a layer of another name.
 LAYER = {
-    "graph_build": "graph",
-    "graph_inputs": "graph",
-    "graph_report": "graph",
     "average": "estimator",
-    "comparison": "estimator",
     "nn": "estimator",
-    "persistence": "estimator",
-    "distributed": "estimator",
     "diagnosis": "estimator",
     "prediction": "estimator",
-    "display": "estimator",
-    "plot": "report",
-    "demo": "cli",
-    "cli_compare": "cli",
-    "cli_fit": "cli",
-    "cli_options": "cli",
-    "cli_reproduce": "cli",
-    "cli_scheduler": "cli",
-    "resources": "estimator",
+    "plot": "views",
+    "distributed": "backends",
+    "resources": "comparison",
 }
 
 TORCH = {"residua.nn"} | {
-    f"residua.regressors.{name}" for name in ("aggregation", "network_base", "networks", "stack", "training")
+    f"residua.bases.networks.{name}" for name in ("layers", "base", "architectures", "stack", "training")
 }
 
 
@@ -133,9 +123,9 @@ def test_layers_themselves_have_no_circle():
         remaining = {name: below for name, below in remaining.items() if name not in lowest}
 
 
-@pytest.mark.parametrize("top", ["cli", "report", "experiments"])
+@pytest.mark.parametrize("top", ["cli", "views", "reproduction"])
 def test_nothing_below_imports_the_top(top):
-    order = ["experiments", "report", "cli"]
+    order = ["reproduction", "views", "cli"]
     above = set(order[order.index(top) :])
     users = {m for m in INNER if any(layer(name) == top for name in inner_imports(m))}
     assert {layer(m) for m in users} <= above
@@ -148,10 +138,11 @@ def test_torch_stays_where_it_belongs(module):
         assert not roots & {"torch", "torch_geometric"}
 
 
-@pytest.mark.parametrize("module", [m for m in FILES if layer(m) in ("numerics", "gaussian")])
+@pytest.mark.parametrize("module", [m for m in FILES if layer(m) in ("linalg", "field")])
 def test_the_mathematics_needs_numpy_scipy_and_numba_alone(module):
     roots = {name.split(".")[0] for name in imports(module)} - set(sys.stdlib_module_names)
-    optional = {"residua.numerics.cholesky": {"sksparse"}, "residua.numerics.vectors": {"llvmlite"}}.get(module, set())
+    optional = {"residua.linalg.factor": {"sksparse"}, "residua.linalg.kernels.registers": {"llvmlite"}}
+    optional = optional.get(module, set())
     assert roots <= {"residua", "numpy", "scipy", "numba"} | optional
 
 

@@ -6,7 +6,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 from graphs import small_world
 from residua import Average, Graph, GraphRegressor, metrics
-from residua.gaussian import Conditional
+from residua.field import Conditional
 
 
 def problem(n=600, seed=0):

@@ -85,7 +85,7 @@ def test_a_graph_needs_edges_known_nodes_and_distinct_ids():
 
 @pytest.mark.parametrize("alpha", [1.2, -1.0, np.nan])
 def test_alpha_outside_its_range_is_refused(alpha):
-    from residua.gaussian import Conditional
+    from residua.field import Conditional
 
     with pytest.raises(ValueError, match=rf"alpha={alpha} is outside \(-1, 1\)"):
         Conditional(PATH, ~np.isnan(Y), alpha)

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import residua
-from residua.demo import run_demo
+from residua.cli.demo import run_demo
 from tables import town, write
 
 ROOT = Path(__file__).parents[1]

@@ -6,8 +6,8 @@ from sklearn.model_selection import train_test_split
 
 from residua import GraphRegressor, fit_correlation, metrics
 from residua.datasets import load_elect80
-from residua.gaussian import Likelihood
-from residua.gaussian.fit import Profile
+from residua.field import Likelihood
+from residua.field.profile import Profile
 
 DATA = load_elect80()
 

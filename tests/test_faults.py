@@ -15,9 +15,9 @@ import pytest
 
 from residua import atomic
 from residua.atomic import write_atomically
-from residua.datasets import files
-from residua.experiments.provenance import provenance
-from residua.regressors import checkpoint
+from residua.bases.networks import checkpoint
+from residua.reproduction.datasets import files
+from residua.reproduction.provenance import provenance
 from soak import faults, full_disks
 from soak.__main__ import apart
 from soak.parts import PARTS
@@ -140,7 +140,7 @@ def refuse(event, arguments):
     ):
         raise RuntimeError(f"the network was asked for: {event}")
 sys.addaudithook(refuse)
-from residua.cli import main
+from residua.cli.app import main
 for words in WORDS:
     sys.argv = ["residua", *words]
     try:

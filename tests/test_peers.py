@@ -16,8 +16,8 @@ from benchmarks.peers.scores import located, scores, standardised
 
 from residua import Graph
 from residua.datasets import load_elect80
-from residua.experiments.figures.small_world import watts_strogatz
-from residua.experiments.splits import random_split
+from residua.reproduction.figures.small_world import watts_strogatz
+from residua.reproduction.splits import random_split
 
 # linear_operator draws in torch and warns of its own accord; what it warns of is not ours to mend.
 pytestmark = pytest.mark.filterwarnings("default")

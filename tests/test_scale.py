@@ -11,8 +11,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from graphs import small_world
-from residua.gaussian import Conditional, conditional
-from residua.numerics import lanczos
+from residua.field import Conditional, conditional
+from residua.linalg import lanczos
 
 SCRIPT = """
 import contextlib, hashlib, json, resource, sys, time
@@ -23,7 +23,7 @@ resource.setrlimit(resource.RLIMIT_AS, (12 << 30, 12 << 30))  # a dense matrix w
 import numba, numpy as np
 import residua
 from graphs import watts_strogatz
-from residua.gaussian import Conditional
+from residua.field import Conditional
 
 numba.set_num_threads(int(sys.argv[1]))
 n = 200_000

@@ -22,9 +22,9 @@ from benchmarks.peers.clock import now
 from benchmarks.peers.grids import grid
 from benchmarks.peers.record import Cell, Part, Table, installed
 from residua import Cholesky, Graph, Lanczos
-from residua.experiments.figures.small_world import watts_strogatz
-from residua.numerics.logdet import Strategy, auto
-from residua.numerics.stochastic import StochasticRatio
+from residua.linalg.logdet.exact import Strategy, auto
+from residua.linalg.logdet.stochastic import StochasticRatio
+from residua.reproduction.figures.small_world import watts_strogatz
 
 PEERS = ("imate", "linear_operator", "primate")
 PROBES, STEPS = 128, 32

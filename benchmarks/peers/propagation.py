@@ -22,7 +22,7 @@ from benchmarks.peers.grids import grid
 from benchmarks.peers.record import Cell, Part, Table, installed
 from benchmarks.peers.size import QUICK
 from residua import Graph, propagate
-from residua.experiments.figures.small_world import watts_strogatz
+from residua.reproduction.figures.small_world import watts_strogatz
 
 PEERS = ("torch_geometric", "sknetwork")
 GOAL = 1e-6

@@ -18,7 +18,7 @@ from rich.table import Table as Grid
 
 from benchmarks.peers.clock import KIND
 from benchmarks.peers.size import QUICK
-from residua.experiments.provenance import provenance
+from residua.reproduction.provenance import provenance
 
 Cell = str | int | float | None
 

@@ -27,9 +27,9 @@ from benchmarks.peers.record import Cell, Part, Table, installed
 from benchmarks.peers.scores import averaged, maps, scores, standardised
 from benchmarks.peers.size import QUICK
 from residua import Graph, GraphRegressor
-from residua.experiments.figures.small_world import correlated_residuals
-from residua.experiments.splits import Split, random_split
-from residua.numerics.cholesky import Factor
+from residua.linalg.factor import Factor
+from residua.reproduction.figures.small_world import correlated_residuals
+from residua.reproduction.splits import Split, random_split
 
 PEERS = ("spreg",)
 SLOPES = np.array([1.0, 0.5, -1.0])

@@ -18,7 +18,7 @@ from benchmarks.peers.scores import averaged, maps, scores, standardised
 from benchmarks.peers.size import QUICK
 from residua import GraphRegressor
 from residua.datasets import Dataset
-from residua.experiments.splits import Split, random_split
+from residua.reproduction.splits import Split, random_split
 
 PEERS = ("gpboost",)
 SPLITS = 1 if QUICK else 3

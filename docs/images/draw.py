@@ -6,7 +6,7 @@ import numpy as np
 from PIL import Image
 
 import residua
-from residua.report.plots import strip
+from residua.views.figures import strip
 
 
 def main() -> None:

@@ -10,19 +10,19 @@ __version__ = "0.1.0"
 # Loaded on first use, so that ``import residua`` and ``residua --help`` are quick.
 _HOME = {
     "Average": "residua.average",
-    "Cholesky": "residua.numerics",
-    "CorrelationFit": "residua.gaussian",
-    "Eigen": "residua.numerics",
+    "Cholesky": "residua.linalg",
+    "CorrelationFit": "residua.field",
+    "Eigen": "residua.linalg",
     "Graph": "residua.graph",
     "GraphRegressor": "residua.estimator",
-    "Lanczos": "residua.numerics",
-    "ModelFileError": "residua.persistence",
-    "NeighbourFeatures": "residua.regressors.neighbours",
-    "Network": "residua.regressors.network_base",
-    "NotConverged": "residua.numerics",
-    "fit_correlation": "residua.gaussian",
-    "load": "residua.persistence",
-    "propagate": "residua.gaussian",
+    "Lanczos": "residua.linalg",
+    "ModelFileError": "residua.io.model_file",
+    "NeighbourFeatures": "residua.bases.neighbours",
+    "Network": "residua.bases.networks.base",
+    "NotConverged": "residua.linalg",
+    "fit_correlation": "residua.field",
+    "load": "residua.io.model_file",
+    "propagate": "residua.field",
 }
 _MODULES = ("datasets", "distributed", "metrics", "plot")
 
@@ -36,19 +36,19 @@ if TYPE_CHECKING:
     from residua import metrics as metrics
     from residua import plot as plot
     from residua.average import Average as Average
+    from residua.bases.neighbours import NeighbourFeatures as NeighbourFeatures
+    from residua.bases.networks.base import Network as Network
     from residua.estimator import GraphRegressor as GraphRegressor
-    from residua.gaussian import CorrelationFit as CorrelationFit
-    from residua.gaussian import fit_correlation as fit_correlation
-    from residua.gaussian import propagate as propagate
+    from residua.field import CorrelationFit as CorrelationFit
+    from residua.field import fit_correlation as fit_correlation
+    from residua.field import propagate as propagate
     from residua.graph import Graph as Graph
-    from residua.numerics import Cholesky as Cholesky
-    from residua.numerics import Eigen as Eigen
-    from residua.numerics import Lanczos as Lanczos
-    from residua.numerics import NotConverged as NotConverged
-    from residua.persistence import ModelFileError as ModelFileError
-    from residua.persistence import load as load
-    from residua.regressors.neighbours import NeighbourFeatures as NeighbourFeatures
-    from residua.regressors.network_base import Network as Network
+    from residua.io.model_file import ModelFileError as ModelFileError
+    from residua.io.model_file import load as load
+    from residua.linalg import Cholesky as Cholesky
+    from residua.linalg import Eigen as Eigen
+    from residua.linalg import Lanczos as Lanczos
+    from residua.linalg import NotConverged as NotConverged
 
 
 def __getattr__(name: str) -> Any:

@@ -140,7 +140,7 @@ class Average:
 
     def save(self, path: Any) -> None:
         """Write the average and its models to one file, whole or not at all; ``residua.load`` reads it."""
-        from residua.persistence import save
+        from residua.io.model_file import save
 
         save(self, path)
 

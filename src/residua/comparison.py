@@ -19,9 +19,9 @@ import numpy as np
 from scipy.sparse.csgraph import breadth_first_order
 
 from residua import metrics
+from residua.bases.base import LINEAR, NETWORKS
 from residua.estimator import GraphRegressor
 from residua.graph import Graph
-from residua.regressors.base import LINEAR, NETWORKS
 from residua.validation import MIN_LABELS, check_choice, check_count, check_known_values, check_share
 
 TREES = "trees"  # scikit-learn's boosted trees
@@ -167,7 +167,7 @@ def _warm_up(networks: bool) -> None:
     ring = Graph.from_edges(np.arange(9), (np.arange(9) + 1) % 9)
     GraphRegressor("mean").fit(None, np.arange(9.0) ** 2, graph=ring).predict_interval()
     if networks:
-        import_module("residua.regressors.network_base")
+        import_module("residua.bases.networks.base")
 
 
 def _possible(bases: Sequence[str], X: Any) -> tuple[list[str], tuple[str, ...]]:

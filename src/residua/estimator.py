@@ -14,12 +14,12 @@ import numpy as np
 from scipy.special import ndtri
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 
+from residua.bases.base import Base, Outcome, Task, make_base
 from residua.diagnosis import Diagnosis, diagnose
-from residua.gaussian import Conditional, CorrelationFit
-from residua.gaussian.objective import Correlator
+from residua.field import Conditional, CorrelationFit
+from residua.field.training_loss import Correlator
 from residua.graph import Graph
 from residua.prediction import Prediction, conformal_quantile, score_unseen
-from residua.regressors.base import Base, Outcome, Task, make_base
 from residua.validation import (
     check_choice,
     check_count,
@@ -363,13 +363,13 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
 
     def _html_repr(self) -> str:
         """What a notebook shows."""
-        from residua.display import model_html
+        from residua.views.notebook import model_html
 
         return model_html(self)
 
     def save(self, path: Any) -> None:
         """Write the fitted model to one file, whole or not at all; ``residua.load`` reads it."""
-        from residua.persistence import save
+        from residua.io.model_file import save
 
         check_fitted(self)
         save(self, path)

@@ -18,9 +18,9 @@ try:
 except ImportError as error:
     raise ImportError(f'residua.nn needs PyTorch ({error}); pip install "residua[gnn]".') from None
 
-from residua.gaussian import Conditional, Likelihood
+from residua.field import Conditional, Likelihood
 from residua.graph import Graph
-from residua.numerics import Strategy
+from residua.linalg import Strategy
 from residua.validation import check_graph
 
 __all__ = ["CorrelatedResidual"]

@@ -15,10 +15,10 @@ from scipy.stats import norm
 from sklearn.base import clone
 
 from residua import metrics
-from residua.report.contents import Contents, layers
-from residua.report.plots import INK, strip
-from residua.report.positions import layout
 from residua.validation import check_choice, check_count, check_fitted
+from residua.views.contents import Contents, layers
+from residua.views.figures import INK, strip
+from residua.views.positions import layout
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,7 +49,7 @@ def map(
     model : GraphRegressor
         Fitted.
     positions : array or DataFrame, shape (n, 2), optional
-        As in `residua.report.strip`: a DataFrame with columns longitude and latitude makes a map. By default a
+        As in `residua.views.strip`: a DataFrame with columns longitude and latitude makes a map. By default a
         layout of the graph.
     panels : sequence of str, optional
         Some of "truth", "base prediction", "residual", "correction", "final prediction" and "uncertainty"; the
@@ -57,7 +57,7 @@ def map(
     edges : bool
         Draw them?
     options
-        Of `residua.report.strip`, such as ``width``, ``label`` or ``path``.
+        Of `residua.views.strip`, such as ``width``, ``label`` or ``path``.
 
     Returns
     -------

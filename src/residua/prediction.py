@@ -12,8 +12,8 @@ import numpy as np
 from scipy.special import ndtri
 
 from residua import metrics
-from residua.gaussian import Conditional, LeaveOneOut
-from residua.gaussian.propagation import warn_unreached
+from residua.field import Conditional, LeaveOneOut
+from residua.field.propagation import warn_unreached
 from residua.graph import Graph
 
 

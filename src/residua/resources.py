@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from residua.bases.base import LINEAR, NETWORKS
 from residua.graph import Graph
-from residua.numerics.order import LARGE
-from residua.numerics.stochastic import FIRST_PROBES
-from residua.regressors.base import LINEAR, NETWORKS
+from residua.linalg.logdet.stochastic import FIRST_PROBES
+from residua.linalg.order import LARGE
 
 DRAWS = 64  # of which variances are made
 STEPS = 60  # of conjugate gradients for them

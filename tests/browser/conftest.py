@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import residua
-from residua.report.html import write_report
+from residua.views.page.html import write_report
 
 # A root user needs no sandbox, a machine without a graphics card draws WebGL in software, and a browser at rest
 # should ask the network for nothing of its own.

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 import residua
-from residua.report.html import write_report
-from residua.tables import Columns, read_tables, rows_like
+from residua.io.tables import Columns, read_tables, rows_like
+from residua.views.page.html import write_report
 
 PHONE = {"viewport": {"width": 375, "height": 750}, "device_scale_factor": 2, "has_touch": True, "is_mobile": True}
 RANGE = "(({ x_range: x, y_range: y }) => [x.end - x.start, y.end - y.start])(Bokeh.documents[0].roots()[0])"

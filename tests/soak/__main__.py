@@ -11,7 +11,7 @@ TESTS = Path(__file__).resolve().parents[1]
 if str(TESTS) not in sys.path:
     sys.path.insert(0, str(TESTS))  # as pytest has it
 
-from residua.experiments.provenance import provenance  # noqa: E402
+from residua.reproduction.provenance import provenance  # noqa: E402
 from soak.parts import PARTS  # noqa: E402
 from soak.results import PACKAGES, Outcome, shown, totals, write_results  # noqa: E402
 

@@ -15,8 +15,8 @@ import pyarrow.parquet as parquet
 
 import residua
 from residua.datasets import load_transport
-from residua.report.shapes import read_shapes
-from residua.tables import Columns, read_tables
+from residua.io.tables import Columns, read_tables
+from residua.views.page.shapes import read_shapes
 from soak.data_files import past_the_checksums, transport
 from soak.model_files import Members, good_models, members_of, saved, zipped
 from tables import town, write

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from residua.regressors.checkpoint import Checkpoint, _read
+from residua.bases.networks.checkpoint import Checkpoint, _read
 from soak.mutations import damaged
 from soak.verdicts import Judge, PromiseBroken, nothing_runs, until
 

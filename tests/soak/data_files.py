@@ -10,8 +10,9 @@ from unittest import mock
 
 import numpy as np
 
-from residua.datasets import Dataset, files, load_contacts, load_county, load_transport, load_twitch
-from residua.datasets.twitch import COUNTRIES
+from residua.datasets import Dataset, load_contacts, load_county, load_transport, load_twitch
+from residua.reproduction.datasets import files
+from residua.reproduction.datasets.twitch import COUNTRIES
 from soak.mutations import damaged, damaged_json
 from soak.verdicts import Judge, nothing_runs, until
 

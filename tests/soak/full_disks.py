@@ -18,9 +18,9 @@ import pytest
 
 import residua
 from residua import atomic
-from residua.regressors import checkpoint
-from residua.report.html import write_report
-from residua.tables import write_table
+from residua.bases.networks import checkpoint
+from residua.io.tables import write_table
+from residua.views.page.html import write_report
 from soak.processes import Setting, begin, command, command_for, finished, others, said
 from soak.verdicts import until
 from soak.victims import EPOCHS, fetch_from, slow_server

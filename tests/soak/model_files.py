@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 import residua
 from residua import Graph, GraphRegressor
-from residua.tables import Columns, read_tables
+from residua.io.tables import Columns, read_tables
 from soak.mutations import damaged, damaged_json
 from soak.verdicts import Judge, PromiseBroken, nothing_runs, until
 from tables import town, write

@@ -20,16 +20,16 @@ PRELOAD = [
     "pooch",
     "requests",
     "residua.cli",
-    "residua.cli_fit",
-    "residua.cli_reproduce",
+    "residua.cli.fit",
+    "residua.cli.reproduce",
     "residua.comparison",
     "residua.datasets",
-    "residua.datasets.files",
-    "residua.experiments.tables",
-    "residua.persistence.networks",
-    "residua.regressors.network_base",
-    "residua.report.html",
-    "residua.tables",
+    "residua.reproduction.datasets.files",
+    "residua.reproduction.tables",
+    "residua.io.model_file.networks",
+    "residua.bases.networks.base",
+    "residua.views.page.html",
+    "residua.io.tables",
     "rich.progress",
 ]
 CONTEXT.set_forkserver_preload(PRELOAD)
@@ -81,7 +81,7 @@ def _drop_capabilities() -> None:
 
 def command(*words: str) -> None:
     """A command of residua, in this process."""
-    from residua.cli import main
+    from residua.cli.app import main
 
     sys.argv = ["residua", *words]
     main()

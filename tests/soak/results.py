@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from residua.atomic import write_atomically
-from residua.experiments.provenance import footer
+from residua.reproduction.provenance import footer
 from soak.parts import Counts
 
 PACKAGES = ("residua", "numpy", "scipy", "numba", "pandas", "pyarrow", "scikit-learn", "safetensors", "skops", "torch")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from residua.report.shapes import centres, is_geographic, read_shapes, snapped
+from residua.views.page.shapes import centres, is_geographic, read_shapes, snapped
 from soak.mutations import damaged, damaged_json
 from soak.verdicts import Judge, nothing_runs, until
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from residua import ModelFileError
-from residua.datasets.files import DataFileError
+from residua.reproduction.datasets.files import DataFileError
 
 KINDS = (ValueError, FileNotFoundError, ModelFileError, DataFileError)  # just these, and not what is derived from them
 SLOW = 30.0  # seconds for one input: a file that keeps residua busy for longer is an attack that worked

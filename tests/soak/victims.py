@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import residua
-from residua.experiments.runs import read
-from residua.persistence import load
+from residua.io.model_file import load
+from residua.reproduction.runs import read
 from soak.processes import Setting, begin, command, command_for, finished, others, said
 from tables import town, write
 
@@ -83,7 +83,7 @@ class Fit(Victim):
 
 
 def fit_with_checkpoint(epochs: int = EPOCHS) -> None:
-    from residua.regressors import checkpoint
+    from residua.bases.networks import checkpoint
 
     checkpoint.SECONDS = 0.02
     command_for(epochs, *FIT, "--checkpoint", "run.ckpt", "-o", "m.residua")
@@ -183,7 +183,7 @@ SERVED = {
 
 
 def fetch_from(url: str) -> None:
-    from residua.datasets import files
+    from residua.reproduction.datasets import files
 
     files.BASE_URL = url
     files.checksums = lambda: {name: hashlib.sha256(content).hexdigest() for name, content in SERVED.items()}

@@ -1,25 +1,32 @@
 """Graphs with features and labels, each a function from files to `Dataset`."""
 
-from residua.datasets.base import Dataset
-from residua.datasets.catalogue import Entry, available, fetch
-from residua.datasets.contacts import load_contacts
-from residua.datasets.contacts_simulation import simulate_contacts
-from residua.datasets.county import load_county
-from residua.datasets.elect80 import load_elect80
-from residua.datasets.ising import simulate_ising
-from residua.datasets.transport import load_transport
-from residua.datasets.twitch import load_twitch
+from importlib import import_module
+from typing import Any
 
-__all__ = [
-    "Dataset",
-    "Entry",
-    "available",
-    "fetch",
-    "load_contacts",
-    "load_county",
-    "load_elect80",
-    "load_transport",
-    "load_twitch",
-    "simulate_contacts",
-    "simulate_ising",
-]
+from residua.datasets.base import Dataset
+from residua.datasets.elect80 import load_elect80
+
+# The data sets of the paper live with its reproduction, which nothing else needs; found on first use.
+_PAPER = {
+    "Entry": "catalogue",
+    "available": "catalogue",
+    "fetch": "catalogue",
+    "load_contacts": "contacts",
+    "load_county": "county",
+    "load_transport": "transport",
+    "load_twitch": "twitch",
+    "simulate_contacts": "contacts_simulation",
+    "simulate_ising": "ising",
+}
+
+__all__ = ["Dataset", "load_elect80", *_PAPER]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _PAPER:
+        return getattr(import_module(f"residua.reproduction.datasets.{_PAPER[name]}"), name)
+    raise AttributeError(f"module 'residua.datasets' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

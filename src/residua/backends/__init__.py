@@ -1,0 +1,1 @@
+"""Where rows live other than in this process."""

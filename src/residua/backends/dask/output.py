@@ -1,0 +1,89 @@
+"""Results as a Parquet data set, there whole or not at all: workers write their parts beside it, then it is moved."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from residua.backends.dask.vectors import Vector
+
+
+def check_folder(path: str | os.PathLike[str]) -> Path:
+    """A place where a folder can be made; refused before the work is done."""
+    target = Path(path).absolute()
+    if not target.parent.is_dir():
+        raise FileNotFoundError(
+            f"output={str(path)!r} cannot be written: there is no folder {target.parent}; create it."
+        )
+    if target.exists() and not (target.is_dir() and all(p.suffix == ".parquet" for p in target.iterdir())):
+        raise ValueError(f"output={str(path)!r} is there and is no Parquet folder; name another.")
+    if not os.access(target.parent, os.W_OK):
+        raise PermissionError(f"output={str(path)!r} cannot be written: no permission in {target.parent}.")
+    return target
+
+
+def write_parquet(columns: Mapping[str, Vector], path: str | os.PathLike[str]) -> Path:
+    """Write named columns (n,) as a folder of Parquet files, one for each block.
+
+    Parameters
+    ----------
+    columns : Vectors by name
+    path : a folder on a file system that this process and every worker share; an older result there is replaced
+    """
+    target = check_folder(path)
+    first = next(iter(columns.values()))
+    folder = target.with_name(f".residua-{secrets.token_hex(8)}.tmp")
+    folder.mkdir()
+    try:
+        names = list(columns)
+        files = [str(folder / f"part-{b:05d}.parquet") for b in range(len(first.parts))]
+        others = [vector.parts for vector in columns.values()]
+        cluster = first.cluster
+        items = zip(files, *others, strict=True)
+        rows = cluster.fetch(
+            [cluster.run(_write, names, file, *parts, block=b) for b, (file, *parts) in enumerate(items)]
+        )
+        missing = [file for file in files if not Path(file).exists()]
+        if missing or sum(rows) != len(first):
+            raise OSError(
+                f"{len(missing)} of {len(files)} parts written by workers cannot be seen here; give output= on a file "
+                "system that this process and every worker share."
+            )
+        _move(folder, target)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return target
+
+
+def _write(names: list[str], file: str, *parts: Any) -> int:
+    """One part, under another name until it is whole: a task may be run again after its worker was killed."""
+    frame = pd.DataFrame({name: np.asarray(part) for name, part in zip(names, parts, strict=True)})
+    temporary = f"{file}.{secrets.token_hex(4)}"
+    Path(file).parent.mkdir(exist_ok=True)  # a worker that does not share the folder writes into one of its own
+    frame.to_parquet(temporary, index=False)
+    os.replace(temporary, file)
+    return len(frame)
+
+
+def _move(folder: Path, target: Path) -> None:
+    for stray in folder.iterdir():  # what a killed worker left half written
+        if stray.suffix != ".parquet":
+            stray.unlink()
+    if not target.exists():
+        os.rename(folder, target)
+        return
+    old = target.with_name(f".residua-{secrets.token_hex(8)}.old")
+    os.rename(target, old)
+    try:
+        os.rename(folder, target)
+    except OSError:
+        os.rename(old, target)
+        raise
+    shutil.rmtree(old, ignore_errors=True)

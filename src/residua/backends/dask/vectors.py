@@ -1,0 +1,114 @@
+"""Columns of numbers over the rows of a graph, a part on each worker.
+
+v = (v_1, .., v_P),   v_b of shape (rows of block b,) or (rows of block b, columns)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from distributed import Future
+
+from residua.backends.dask.cluster import Cluster
+
+
+class Vector:
+    """Parts of an array (n,) or (n, k), cut by rows, one future for each block."""
+
+    def __init__(self, cluster: Cluster, parts: Sequence[Future], sizes: np.ndarray):
+        self.cluster, self.parts, self.sizes = cluster, list(parts), np.asarray(sizes)
+
+    def __len__(self) -> int:
+        return int(self.sizes.sum())
+
+    def map(self, f: Callable[..., Any], *others: Vector | Sequence[Any], sizes: np.ndarray | None = None) -> Vector:
+        """``f(part, other parts)`` block by block; ``sizes`` where it changes the number of rows."""
+        items = [other.parts if isinstance(other, Vector) else other for other in others]
+        parts = self.cluster.each(f, self.parts, *items)
+        return Vector(self.cluster, parts, self.sizes if sizes is None else sizes)
+
+    def partials(self, f: Callable[..., Any], *others: Vector | Sequence[Any]) -> list[Any]:
+        """``f(part, other parts)`` of each block, fetched: small."""
+        return self.cluster.fetch(self.map(f, *others).parts)
+
+    def total(self, f: Callable[..., Any], *others: Vector | Sequence[Any]) -> np.ndarray:
+        """Sum over blocks of ``f(part, other parts)``."""
+        return np.sum(self.partials(f, *others), axis=0)
+
+    def to_numpy(self) -> np.ndarray:
+        """All rows, moved to this process."""
+        return np.concatenate(self.cluster.fetch(self.parts))
+
+    def to_dask(self, columns: int | None = None) -> Any:
+        """A dask array over the same futures; ``columns`` for one of two dimensions."""
+        import dask.array as da
+        from dask.delayed import delayed
+
+        shapes = [(int(size),) if columns is None else (int(size), columns) for size in self.sizes]
+        pairs = [(part, shape) for part, shape in zip(self.parts, shapes, strict=True) if shape[0]]
+        return da.concatenate([da.from_delayed(delayed(part), shape, float) for part, shape in pairs])
+
+
+def from_numpy(cluster: Cluster, values: np.ndarray, sizes: np.ndarray) -> Vector:
+    """Parts that travel inside their tasks, so that a lost one can be made again."""
+    pieces = np.split(np.ascontiguousarray(values), np.cumsum(sizes)[:-1])
+    return Vector(cluster, [cluster.run(same, piece, block=b) for b, piece in enumerate(pieces)], sizes)
+
+
+def same(value: Any) -> Any:
+    return value
+
+
+def item(parts: Sequence[Any], k: int) -> Any:
+    return parts[k]
+
+
+def column(part: np.ndarray) -> np.ndarray:
+    """(rows, 1) of (rows,)."""
+    return part.reshape(len(part), -1)
+
+
+def flat(part: np.ndarray) -> np.ndarray:
+    """The first column."""
+    return part[:, 0]
+
+
+def squares(part: np.ndarray) -> np.ndarray:
+    """Of each column, the sum of squares."""
+    return np.einsum("ij,ij->j", part, part)
+
+
+def count_known(part: np.ndarray) -> int:
+    return int((~np.isnan(part)).sum())
+
+
+def gram(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    return left.T @ right
+
+
+def chosen(part: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    """The rows that ``mask`` names."""
+    return np.ascontiguousarray(part[mask])
+
+
+def spread(part: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    """Rows back at the places that ``mask`` names, zero elsewhere."""
+    out = np.zeros((len(mask), *part.shape[1:]))
+    out[mask] = part
+    return out
+
+
+def known(part: np.ndarray) -> np.ndarray:
+    return ~np.isnan(part)
+
+
+def scaled(part: np.ndarray, factor: Any) -> np.ndarray:
+    return part * factor
+
+
+def times(factor: Any) -> partial:
+    """A function that multiplies a part."""
+    return partial(scaled, factor=factor)

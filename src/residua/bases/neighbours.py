@@ -1,0 +1,94 @@
+"""What surrounds a node, as features: averages over its neighbours, their neighbours, and so on.
+
+    [x, M x, .., M^K x, log(1 + d), M log(1 + d)],    M = D_t^-1 A_t for each edge type t
+
+M averages over neighbours of one type. The hops are computed once, with the sparse kernel, and serve any regressor.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+
+from residua.graph import Graph
+from residua.linalg import Sparse
+from residua.validation import check_count, check_features, check_graph
+
+
+class NeighbourFeatures(TransformerMixin, BaseEstimator):
+    """Features of a node and of its surroundings, for any scikit-learn regressor.
+
+    Parameters
+    ----------
+    hops : how far to look; 0 keeps the features alone
+    degree : add the logarithm of the degree and its neighbour average, for each edge type
+
+    Examples
+    --------
+    >>> import numpy as np, residua
+    >>> path = residua.Graph.from_edges([0, 1], [1, 2])
+    >>> residua.NeighbourFeatures(hops=1, degree=False).fit_transform(np.array([[0.0], [1.0], [4.0]]), graph=path)
+    array([[0., 1.],
+           [1., 2.],
+           [4., 1.]])
+    """
+
+    def __init__(self, hops: int = 2, degree: bool = True):
+        self.hops = hops
+        self.degree = degree
+
+    def fit(self, X: Any, y: Any = None, *, graph: Graph | None = None) -> NeighbourFeatures:
+        """Check the features and remember their names; nothing is learned."""
+        check_count(self.hops, "hops", 0)
+        X, names = check_features(X, check_graph(graph), optional=True)
+        self.n_features_in_, self.edge_types_ = X.shape[1], check_graph(graph).edge_types
+        self.__dict__.pop("feature_names_in_", None)
+        if names is not None:
+            self.feature_names_in_ = names
+        return self
+
+    def transform(self, X: Any, *, graph: Graph | None = None) -> np.ndarray:
+        """(n, columns) features of every node of ``graph``."""
+        graph = check_graph(graph)
+        X, _ = check_features(X, graph, optional=True)
+        types = getattr(self, "edge_types_", graph.edge_types)
+        unknown = [name for name in graph.edge_types if name not in types]
+        if unknown:
+            raise ValueError(f"graph has edge types {unknown}, which fit has not seen; it saw {list(types)}.")
+        return neighbour_features(graph, X, self.hops, self.degree, types)
+
+    def fit_transform(self, X: Any, y: Any = None, *, graph: Graph | None = None) -> np.ndarray:
+        """Both at once."""
+        return self.fit(X, graph=graph).transform(X, graph=graph)
+
+
+def neighbour_features(
+    graph: Graph, X: np.ndarray, hops: int, degree: bool, types: tuple[str, ...] | None = None
+) -> np.ndarray:
+    """Columns of ``NeighbourFeatures`` for checked features X (n, d); of a type without edges here, zeros."""
+    columns = [X]
+    for name in graph.edge_types if types is None else types:
+        average = NeighbourMean(graph.operators[name]) if name in graph.operators else np.zeros_like
+        hop = X
+        for _ in range(hops if X.shape[1] else 0):
+            hop = average(hop)
+            columns.append(hop)
+        if degree:
+            logs = np.log1p(getattr(average, "degree", np.zeros(len(X))))[:, None]
+            columns += [logs, average(logs)]
+    return np.hstack(columns)
+
+
+class NeighbourMean:
+    """``M = D_t^-1 A_t`` from ``S_t = D^-1/2 A_t D^-1/2``; a node without neighbours of the type gets zeros."""
+
+    def __init__(self, S: Sparse):
+        self.S = S
+        self.root = np.divide(1.0, S.scale, out=np.zeros(len(S.scale)), where=S.scale > 0)[:, None]
+        self.degree = (self.root * (S @ self.root))[:, 0]
+
+    def __call__(self, X: np.ndarray) -> np.ndarray:
+        total = self.root * (self.S @ (self.root * X))
+        return np.divide(total, self.degree[:, None], out=np.zeros_like(total), where=self.degree[:, None] > 0)

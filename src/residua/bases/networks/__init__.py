@@ -1,0 +1,1 @@
+"""Networks as bases; all but checkpoints and progress need torch."""

@@ -1,0 +1,68 @@
+"""Networks as base regressors: the paper's architectures, on PyTorch Geometric's layers.
+
+    MLP: in - 16 - 16 - 8 - 1;   GNN: conv 16 - conv 8 - linear 1;   ReLU between        (paper, section 4)
+
+Every network is called as ``module(x, edge_index)`` and returns one number a node, as may a module of one's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import relu
+
+
+class MLP(nn.Module):
+    """Fully connected layers; the graph is not looked at."""
+
+    def __init__(self, inputs: int, widths: Sequence[int] = (16, 16, 8)):
+        super().__init__()
+        sizes = [inputs, *widths]
+        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise(sizes))
+        self.out = nn.Linear(sizes[-1], 1)
+
+    def forward(self, x: Tensor, edge_index: Tensor | None = None) -> Tensor:
+        for layer in self.layers:
+            x = relu(layer(x))
+        return self.out(x).squeeze(-1)
+
+
+class GNN(nn.Module):
+    """Graph convolutions of one kind, then a linear output."""
+
+    def __init__(self, inputs: int, kind: str = "sage", widths: Sequence[int] = (16, 8)):
+        super().__init__()
+        sizes = [inputs, *widths]
+        self.layers = nn.ModuleList(_convolution(kind, a, b) for a, b in pairwise(sizes))
+        self.out = nn.Linear(sizes[-1], 1)
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        for layer in self.layers:
+            x = relu(layer(x, edge_index))
+        return self.out(x).squeeze(-1)
+
+
+def _convolution(kind: str, inputs: int, outputs: int) -> nn.Module:
+    try:
+        from residua.bases.networks.layers import GCN, MaxSAGE, MeanSAGE, SelfSAGE
+    except ImportError as error:
+        raise ImportError(f'base="{kind}" needs PyTorch Geometric ({error}); install residua[gnn].') from None
+    if kind == "gcn":
+        return GCN(inputs, outputs)
+    if kind == "sage":
+        return MeanSAGE(inputs, outputs)
+    if kind == "sage-gcn":
+        return SelfSAGE(inputs, outputs)
+    return MaxSAGE(inputs, outputs, project=kind == "sage-pool")
+
+
+def make_network(kind: str, inputs: int, widths: Sequence[int] | None, seed: int) -> nn.Module:
+    """A freshly initialised network whose weights depend on ``seed`` alone."""
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(seed)
+        if kind in ("mlp", "hops"):
+            return MLP(inputs, (16, 16, 8) if widths is None else widths)
+        return GNN(inputs, kind, (16, 8) if widths is None else widths)

@@ -1,0 +1,174 @@
+"""The command line: parse, call one function, print."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+from residua.cli.compare import compare
+from residua.cli.fit import fit, load_model, predict, status
+from residua.cli.options import note
+from residua.cli.reproduce import data, reproduce
+
+WRONG_INPUT = (ValueError, OSError, ImportError, MemoryError)
+INTERRUPTED = 130  # by Ctrl-C, as shells say it
+
+app = typer.Typer(
+    help="Predict numbers on the nodes of a graph.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        from residua import __version__
+
+        typer.echo(f"residua {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show where an error comes from.")] = False,
+) -> None:
+    """Predict numbers on the nodes of a graph."""
+
+
+@app.command()
+def demo(
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where the picture goes.")] = Path("residua-demo.png"),
+    base: Annotated[str, typer.Option(help="Base: zero, mean, linear, or a network such as hops.")] = "linear",
+    seed: Annotated[int, typer.Option(min=0, help="Which counties keep their label.")] = 0,
+) -> None:
+    """Fit a real map: turnout of 3,107 US counties in 1980, four in ten of them unknown."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from residua.cli.demo import run_demo
+    from residua.io.tables import check_output
+
+    check_output(output, (".png",))
+    console = Console()
+    with console.status("Loading") as status:
+        result = run_demo(base, seed, progress=lambda name: status.update(f"Fitting: {name}"))
+        status.update("Drawing")
+        result.picture(output)
+    n, known = len(result.labelled), int(result.labelled.sum())
+    table = Table(title=f"Turnout 1980: {n - known:,} of {n:,} counties predicted, base {result.model.base_.name}")
+    for column in ("", "R2", "90 % interval covers", "its mean width", "seconds"):
+        table.add_column(column, justify="left" if not column else "right")
+    for row in result.rows:
+        table.add_row(row.name, f"{row.r2:.3f}", f"{row.coverage:.1%}", f"{row.width:.3f}", f"{row.seconds:.2f}")
+    console.print(table)
+    console.print(str(result.model.diagnose()), highlight=False, markup=False, soft_wrap=True)
+    console.print(f"\nMaps: {output}", highlight=False, soft_wrap=True)
+
+
+app.command()(fit)
+app.command()(predict)
+app.command()(compare)
+
+
+@app.command()
+def report(
+    model: Annotated[Path, typer.Argument(help="A file that `residua fit` wrote.", show_default=False)],
+    nodes: Annotated[Path | None, typer.Option(help="Node table of the fit, for names and positions.")] = None,
+    x: Annotated[
+        str | None, typer.Option(help="Column of the node table with positions, eastward; by default longitude.")
+    ] = None,
+    y: Annotated[
+        str | None, typer.Option(help="Column of the node table with positions, northward; by default latitude.")
+    ] = None,
+    polygons: Annotated[Path | None, typer.Option(help="GeoJSON or TopoJSON with an area for each id.")] = None,
+    title: Annotated[str | None, typer.Option(help="Of the page.")] = None,
+    trust: Annotated[bool, typer.Option("--trust", help="The file has trees, and I know where it comes from.")] = False,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where the page goes.")] = Path("report.html"),
+) -> None:
+    """Write a page on what a model found, to open in a browser."""
+    from residua.io.tables import check_output
+
+    check_output(output, (".html",), (model, nodes, polygons))
+    if (x is None) != (y is None) or (x and nodes is None):
+        raise ValueError("give --x and --y together, and with them --nodes, the table that has these columns.")
+    with status():
+        from residua.io.tables import rows_like
+        from residua.views.page.html import write_report
+
+        fitted = load_model(model, trust)
+        recipe = getattr(fitted, "recipe_", None)
+        table = None if nodes is None else rows_like(nodes, fitted.graph_, recipe, (x, y) if x and y else ())
+        write_report(
+            fitted,
+            output,
+            title=title,
+            target=recipe.target if recipe else None,
+            nodes=table,
+            positions=None if table is None or not x else table[[x, y]].to_numpy(float),
+            polygons=polygons,
+        )
+    typer.echo(f"{output}")
+
+
+app.command()(reproduce)
+app.add_typer(data, name="data")
+
+
+_interrupted: list[str] = []  # trainings that Ctrl-C ended; what they had reached was kept
+
+
+def _show_warning(message: Warning | str, *_args: object, **_kwargs: object) -> None:
+    if "was interrupted" in str(message):
+        _interrupted.append(str(message))
+    note(message)
+
+
+def main() -> None:
+    """Run the command line; wrong input ends with one line and exit code 2, --debug shows where it was found."""
+    arguments = [argument for argument in sys.argv[1:] if argument != "--debug"] or ["--help"]
+    debug = "--debug" in sys.argv
+    warnings.showwarning = _show_warning
+    _interrupted.clear()
+    try:
+        code = app(arguments, prog_name="residua", standalone_mode=False)
+    except (KeyboardInterrupt, typer.Abort):
+        code = INTERRUPTED
+    except BrokenPipeError:  # the reader of a pipe has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except Exception as error:
+        if isinstance(error, WRONG_INPUT):
+            _stop(error, str(error), debug)
+        if not hasattr(error, "format_message"):  # typer's, on a command that it does not understand
+            raise
+        _stop(error, _explained(error), debug)
+    if code == INTERRUPTED or _interrupted:
+        code = INTERRUPTED
+        typer.secho("residua: interrupted", err=True)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _explained(error: Any) -> str:
+    """What is wrong with a command, and where to look."""
+    context = error.ctx
+    message = error.format_message().strip().rstrip(".")
+    return f"{message}; see {context.command_path} --help." if context else message
+
+
+def _stop(error: Exception, message: str, debug: bool) -> NoReturn:
+    """One line, whatever the message is made of."""
+    if debug:
+        import traceback
+
+        traceback.print_exception(error)
+    typer.secho(f"residua: {' '.join(message.split())}", fg="red", err=True)
+    sys.exit(2)

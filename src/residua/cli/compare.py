@@ -1,0 +1,147 @@
+"""The command ``compare``: parse, call one function, print the table of methods."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from residua.cli import options
+
+if TYPE_CHECKING:
+    from residua.comparison import Comparison, Row
+
+SCORES = ("r2", "rmse", "coverage", "seconds")
+
+
+def compare(
+    nodes: options.Nodes,
+    edges: options.Edges,
+    target: options.Target,
+    id: options.Id = None,
+    features: options.Features = None,
+    categorical: options.Categorical = None,
+    exclude: options.Exclude = None,
+    source: options.Source = None,
+    target_node: options.TargetNode = None,
+    weight: options.Weight = None,
+    edge_type: options.EdgeType = None,
+    missing: options.Missing = None,
+    skip_unknown: options.SkipUnknown = False,
+    bases: Annotated[
+        str | None,
+        typer.Option(help="Bases to try, with commas; by default linear,trees,mlp,sage."),
+    ] = None,
+    splits: Annotated[int, typer.Option(min=1, help="How often labels are held out anew.")] = 5,
+    split: Annotated[
+        str, typer.Option(help="random: single nodes are held out. blocked: a connected ball of nodes.")
+    ] = "random",
+    share: Annotated[float, typer.Option(help="Share of the known labels that is held out.")] = 0.25,
+    seed: options.Seed = 0,
+    as_json: options.Json = False,
+) -> None:
+    """Which method predicts best: label propagation, and bases plain, propagated and learned."""
+    given = options.columns(
+        target, id, features, categorical, exclude, source, target_node, weight, edge_type, missing, skip_unknown
+    )
+    with _progress() as advance:
+        from residua.comparison import DEFAULT
+        from residua.comparison import compare as run
+        from residua.io.tables import read_tables
+
+        data = read_tables(nodes, edges, given)
+        with options.name_labels(nodes, target):
+            asked: dict[str, Any] = {"bases": options.split_names(bases) or DEFAULT, "splits": splits, "split": split}
+            found = run(data.X, data.y, data.graph, **asked, share=share, random_state=seed, progress=advance)
+    facts = options.facts_of(data)
+    if as_json:
+        options.print_json(facts | described(found))
+    else:
+        _print(facts, found)
+
+
+def described(found: Comparison) -> dict[str, Any]:
+    """A comparison for JSON."""
+    return {
+        "split": found.split,
+        "splits": found.splits,
+        "held_out": found.n_held_out,
+        "best": found.best.name if found.best else None,
+        "methods": [_method(row) for row in found.rows],
+        "skipped": list(found.skipped),
+        "warnings": list(found.notes),
+    }
+
+
+def _method(row: Row) -> dict[str, Any]:
+    scores = {
+        score: {
+            "mean": row.mean(score),
+            "spread": row.spread(score),
+            "values": [getattr(one, score) for one in row.scores],
+        }
+        for score in SCORES
+    }
+    told = {"name": row.name, "base": row.base, "correlation": row.correlation, "failure": row.failure}
+    return told | (scores if row.scores else {})
+
+
+def _print(facts: dict[str, Any], found: Comparison) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    options.print_facts(facts, console)
+    kind = {"random": "random nodes", "blocked": "a connected ball of nodes"}[found.split]
+    options.say(
+        console,
+        "Splits",
+        f"{found.splits}, each with {found.n_held_out:,} of {found.n_labelled:,} labels held out: {kind}",
+    )
+    table = Table("", "method", box=None, padding=(0, 1))
+    for title in ("R2", "RMSE", "90 % covers", "seconds"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for row in found.rows:
+        best = row is found.best
+        cells = _cells(row) if row.scores else ["failed", "", "", ""]
+        table.add_row("*" if best else "", row.name, *cells, style="bold green" if best else None)
+    console.print(table)
+    if found.best:
+        spread = "mean ± standard deviation over the splits; " if found.splits > 1 else ""
+        console.print(f"{spread}* highest R2: {found.best.name}", highlight=False, soft_wrap=True)
+    for row in found.rows:
+        if row.failure:
+            options.note(f"{row.name} failed: {row.failure}")
+    for text in (*found.skipped, *found.notes):
+        options.note(text)
+
+
+def _cells(row: Row) -> list[str]:
+    digits = max(0, 2 - math.floor(math.log10(row.mean("rmse") or 1.0)))  # three that count
+    forms = {"r2": ".3f", "rmse": f".{digits}f", "coverage": ".1%"}
+    return [*(_cell(row, score, form) for score, form in forms.items()), f"{row.mean('seconds'):.2f}"]
+
+
+def _cell(row: Row, score: str, form: str) -> str:
+    mean, spread = row.mean(score), row.spread(score)
+    text = f"{mean:{form}}" if math.isnan(spread) else f"{mean:{form}} ± {spread:{form}}"
+    return text.replace("% ±", " ±").replace("%", " %")
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[int, int, str], None]]:
+    """A bar on standard error that says what is being fitted; nothing where nobody watches."""
+    if not sys.stderr.isatty():
+        yield lambda done, of, name: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}")
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("reading", total=None)
+        yield lambda done, of, name: bar.update(task, completed=done, total=of, description=name)

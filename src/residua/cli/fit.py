@@ -1,0 +1,307 @@
+"""The commands ``fit`` and ``predict``: parse, call, print."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from residua.cli import options
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from residua.diagnosis import Diagnosis
+    from residua.estimator import GraphRegressor
+    from residua.io.tables import Columns
+    from residua.io.tables.graphs import NodeData
+    from residua.resources import Job
+
+BASES = "linear, mean, zero, trees; networks: hops, mlp, gcn, sage, sage-gcn, sage-max, sage-pool"
+BLIND = ("zero", "mean")  # bases that look at no feature
+QUICK = ("linear", "trees", *BLIND)  # networks have a progress bar of their own
+# What skops does not trust by itself in a model with base trees.
+TREES = ("sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",)
+
+
+def fit(
+    nodes: options.Nodes,
+    edges: options.Edges,
+    target: options.Target,
+    id: options.Id = None,
+    features: options.Features = None,
+    categorical: options.Categorical = None,
+    exclude: options.Exclude = None,
+    source: options.Source = None,
+    target_node: options.TargetNode = None,
+    weight: options.Weight = None,
+    edge_type: options.EdgeType = None,
+    missing: options.Missing = None,
+    skip_unknown: options.SkipUnknown = False,
+    base: Annotated[str, typer.Option(help=f"What explains a node by its features: {BASES}.")] = "linear",
+    correlation: Annotated[
+        str, typer.Option(help="What neighbours' residuals add: learned, propagate or none.")
+    ] = "learned",
+    training: Annotated[str, typer.Option(help="Of networks: joint, post-hoc or paper.")] = "joint",
+    ensemble: Annotated[int, typer.Option(min=1, help="Of networks: starts that are averaged.")] = 1,
+    seed: options.Seed = 0,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="Of networks: file to go on from, if training was interrupted.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Read the tables, tell the time and memory a fit would take, and stop.")
+    ] = False,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(help="Address of a Dask scheduler; tables are Parquet, the output a folder of predictions."),
+    ] = None,
+    as_json: options.Json = False,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where the model goes.")] = Path("model.residua"),
+) -> None:
+    """Learn from a node table and an edge table, and write a model."""
+    from residua.io.tables import check_output
+
+    if scheduler is None:
+        check_output(output, (".residua",), (nodes, edges))
+    used = "" if base in BLIND and features is None else features
+    given = options.columns(
+        target, id, used, categorical, exclude, source, target_node, weight, edge_type, missing, skip_unknown
+    )
+    parameters = {
+        "base": base,
+        "correlation": correlation,
+        "training": training,
+        "ensemble": ensemble,
+        "random_state": seed,
+        "checkpoint": checkpoint,
+    }
+    if scheduler is not None:
+        _fit_on_cluster(scheduler, nodes, edges, given, parameters, output, as_json)
+        return
+    if dry_run:
+        print(describe_fit(nodes, edges, given, parameters))
+        return
+    found = fit_tables(nodes, edges, given, parameters, output)
+    if as_json:
+        options.print_json(found)
+    else:
+        print_fit(found)
+
+
+def _fit_on_cluster(
+    scheduler: str, nodes: Path, edges: Path, given: Columns, parameters: dict[str, Any], output: Path, as_json: bool
+) -> None:
+    from rich.console import Console
+
+    from residua.cli import scheduler as dask_scheduler
+
+    folder = Path("predictions") if output == Path("model.residua") else output
+    found = dask_scheduler.fit_on_cluster(scheduler, nodes, edges, given, parameters, folder)
+    if as_json:
+        options.print_json(found)
+        return
+    for label, text in dask_scheduler.lines(found):
+        options.say(Console(), label, text)
+
+
+def fit_tables(nodes: Path, edges: Path, given: Columns, parameters: dict[str, Any], output: Path) -> dict[str, Any]:
+    """Read, fit, save; what there is to tell."""
+    begin, name = time.perf_counter(), parameters["base"]
+    with status(name):
+        from residua.resources import check_memory
+
+        data, model = _ready(nodes, edges, given, parameters)
+        check_memory(_job(data, model))
+        with options.name_labels(nodes, data.recipe.target):
+            model.fit(data.X, data.y, graph=data.graph)
+        model.recipe_ = data.recipe
+        diagnosis = model.diagnose()
+        model.save(output)
+    facts = options.facts_of(data)
+    if name in BLIND:
+        facts["left_out"] = {}
+    return facts | told(model, diagnosis, name) | {"seconds": time.perf_counter() - begin, "model": str(output)}
+
+
+def describe_fit(nodes: Path, edges: Path, given: Columns, parameters: dict[str, Any]) -> str:
+    """What a fit would take, in words; nothing is fitted or written."""
+    from residua.resources import describe_estimate
+
+    return describe_estimate(_job(*_ready(nodes, edges, given, parameters)))
+
+
+def _ready(nodes: Path, edges: Path, given: Columns, parameters: dict[str, Any]) -> tuple[NodeData, GraphRegressor]:
+    """The tables, and a model that is not fitted yet."""
+    from residua.comparison import named_base
+    from residua.estimator import GraphRegressor
+    from residua.io.tables import read_tables
+    from residua.validation import check_choice
+
+    name, chosen = parameters["base"], parameters["correlation"]
+    check_choice(chosen, ("learned", "propagate", "none"), "correlation")
+    base = named_base(name)
+    _check_network_options(name, parameters)
+    data = read_tables(nodes, edges, given)
+    if data.X is None and name not in BLIND:
+        raise ValueError(f"{nodes} has no column to predict from, which --base {name} needs; use --base mean.")
+    correlation = None if chosen == "none" else chosen
+    return data, GraphRegressor(**parameters | {"base": base, "correlation": correlation})
+
+
+def _job(data: NodeData, model: GraphRegressor) -> Job:
+    import numpy as np
+
+    from residua.resources import Job
+
+    features = 0 if data.X is None else data.X.shape[1]
+    labels = int((~np.isnan(data.y)).sum())
+    return Job.of(data.graph, labels, features, model.base, model.correlation, model.ensemble)
+
+
+def _check_network_options(base: str, parameters: dict[str, Any]) -> None:
+    from residua.bases.base import NETWORKS
+
+    if base in NETWORKS:
+        return
+    for option, default in (("training", "joint"), ("ensemble", 1), ("checkpoint", None)):
+        if parameters[option] != default:
+            raise ValueError(f"--{option} is for networks, and --base {base} is none; leave it out.")
+
+
+def told(model: GraphRegressor, diagnosis: Diagnosis, base: str) -> dict[str, Any]:
+    """What was learned, for people and for JSON."""
+    learned = model.correlation_ is not None
+    return {
+        "base": base,
+        "correlation": model.correlation,
+        "alpha": {
+            name: {
+                "value": value,
+                "lower": diagnosis.alpha_interval[name][0] if learned else None,
+                "upper": diagnosis.alpha_interval[name][1] if learned else None,
+            }
+            for name, value in model.alpha_.items()
+        },
+        "beta": model.beta_,
+        "p_value": diagnosis.p_value,
+        "r2_base": diagnosis.r2_base,
+        "r2_corrected": diagnosis.r2_corrected,
+        "labels_left_out": diagnosis.n_labelled,
+        "coverage_of_gaussian_90": diagnosis.coverage,
+        "verdict": diagnosis.verdict,
+        "warnings": list(diagnosis.warnings),
+    }
+
+
+def print_fit(found: dict[str, Any]) -> None:
+    from rich.console import Console
+
+    console = Console()
+    options.print_facts(found, console)
+    for k, (name, alpha) in enumerate(found["alpha"].items()):
+        interval = "not learned"
+        if alpha["lower"] is not None:
+            interval = f"95 % interval [{alpha['lower']:+.4f}, {alpha['upper']:+.4f}]"
+        options.say(console, "" if k else "Alpha", f"{name}: {alpha['value']:+.4f}, {interval}")
+    alone = "unknown (it was trained with the correlation)"
+    if found["r2_base"] == found["r2_base"]:
+        alone = f"{found['r2_base']:.3f}"
+    options.say(
+        console,
+        "R2",
+        f"base {found['base']} {alone}, corrected {found['r2_corrected']:.3f}; "
+        f"each of {found['labels_left_out']:,} labels predicted without itself",
+    )
+    options.say(console, "Verdict", found["verdict"])
+    for note in found["warnings"]:
+        options.say(console, "Note", note)
+    options.say(console, "Model", f"{found['model']} ({found['seconds']:.1f} s)")
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(help="A file that `residua fit` wrote.", show_default=False)],
+    nodes: Annotated[Path | None, typer.Option(help="Another node table; its known labels are used.")] = None,
+    edges: Annotated[Path | None, typer.Option(help="The edge table of those nodes.")] = None,
+    labels: Annotated[
+        Path | None, typer.Option(help="Labels that came after the fit: a table of ids and the target.")
+    ] = None,
+    coverage: Annotated[float, typer.Option(help="Share of nodes that lower and upper should hold.")] = 0.9,
+    skip_unknown: options.SkipUnknown = False,
+    trust: Annotated[bool, typer.Option("--trust", help="The file has trees, and I know where it comes from.")] = False,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where predictions go, .csv or .parquet.")] = Path(
+        "predictions.csv"
+    ),
+) -> None:
+    """Write a line for each node: id, prediction, std, lower, upper, base, correction."""
+    from residua.io.tables import check_output
+    from residua.io.tables.predictions import SUFFIXES
+
+    check_output(output, SUFFIXES, (model, nodes, edges, labels))
+    if not 0 < coverage < 1:
+        raise ValueError(f"--coverage {coverage:g} is not between 0 and 1; for nine in ten give 0.9.")
+    if labels is not None and (nodes or edges) is not None:
+        raise ValueError(f"--labels {labels} is for the graph of the fit; leave out --nodes and --edges, or --labels.")
+    if (nodes is None) != (edges is None):
+        raise ValueError("give --nodes and --edges together, or neither for the graph of the fit.")
+    with status():
+        from residua.io.tables import prediction_table, read_again, read_labels, write_table
+
+        fitted = load_model(model, trust)
+        given = nodes or labels
+        if given is not None and not hasattr(fitted, "recipe_"):
+            raise ValueError(f"{model} was not fitted on tables, so it cannot read {given}; fit it by `residua fit`.")
+        data = read_again(nodes, edges, fitted.recipe_, skip_unknown) if nodes and edges else None
+        later = read_labels(labels, fitted.graph_, fitted.recipe_) if labels else None
+        table = prediction_table(fitted, data, coverage, later)
+        write_table(table, output)
+    for note in data.notes if data else ():
+        options.note(note)
+    if later is not None:
+        options.note(_told_labels(labels, later, fitted.y_))
+    unknown = int((table["std"] > 0).sum())
+    typer.echo(f"{output}: {len(table):,} nodes, {unknown:,} of them predicted and {len(table) - unknown:,} known")
+
+
+def _told_labels(path: Path | None, later: np.ndarray, before: np.ndarray) -> str:
+    """What a table of later labels held."""
+    import numpy as np
+
+    known = ~np.isnan(later)
+    again = int((known & ~np.isnan(before)).sum())
+    return f"{path}: new labels {known.sum() - again:,}, in place of one of the fit {again:,}."
+
+
+def load_model(path: Path, trust: bool = False) -> GraphRegressor:
+    """A model of a command; one with trees has to be trusted."""
+    from residua.estimator import GraphRegressor
+    from residua.io.model_file import ModelFileError, load
+
+    try:
+        model = load(path, trusted=TREES if trust else ())
+    except ModelFileError as error:
+        if "not trusted by default" not in str(error):
+            raise
+        remedy = "it holds other types than `residua fit` writes; load it in Python" if trust else (
+            "if you know where the file comes from, add --trust"
+        )  # fmt: skip
+        raise ModelFileError(f"{path} holds trees or other types that can steer compiled code; {remedy}.") from None
+    if not isinstance(model, GraphRegressor):
+        raise ModelFileError(f"{path} holds an average of models, which commands do not take; load it in Python.")
+    return model
+
+
+@contextmanager
+def status(base: str = "linear") -> Iterator[None]:
+    """Something that turns while a person waits."""
+    if base not in QUICK or not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("Working"):
+        yield

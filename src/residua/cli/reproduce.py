@@ -1,0 +1,171 @@
+"""The commands ``reproduce`` and ``data``: parse, call one function, print."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from residua.reproduction.registry import Result
+    from residua.reproduction.runs import Advance
+
+data = typer.Typer(help="The paper's data sets: what there is, and their files.", no_args_is_help=True)
+
+
+def _names(text: str | None) -> tuple[str, ...] | None:
+    return None if text is None else tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def reproduce(
+    context: typer.Context,
+    experiment: Annotated[
+        str,
+        typer.Argument(
+            help="table1, table2, fig-accuracy, fig-scaling, fig-features, fig-inductive, fig-ising, fig-election, "
+            "calibration, all."
+        ),
+    ],
+    seeds: Annotated[int, typer.Option(min=1, help="Random splits.")] = 10,
+    first_seed: Annotated[int, typer.Option(min=0, help="The first; in the tables 1 to 10 are the authors' own.")] = 1,
+    datasets: Annotated[str | None, typer.Option(help="Only these, with commas: election,twitch.")] = None,
+    methods: Annotated[str | None, typer.Option(help="Show only these, with commas: GNN,C-GNN.")] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes side by side.")] = 2,
+    protocol: Annotated[str, typer.Option(help="paper: as its authors ran it. best: as well as we can.")] = "paper",
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder of records, tables and pictures.")] = Path(
+        "residua-results"
+    ),
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A smoke test: one seed, few steps, in tables only sets that need no files.")
+    ] = False,
+) -> None:
+    """Measure the paper's tables and figures anew. An interrupted run goes on where it stopped."""
+    from rich.console import Console
+
+    from residua.reproduction.registry import EXPERIMENTS, PROTOCOLS, Options, find, refuse_unheeded
+    from residua.validation import check_choice
+
+    check_choice(protocol, PROTOCOLS, "protocol")
+    if output.exists() and not output.is_dir():
+        raise ValueError(f"--output {output} is a file; name a folder.")
+    found = [(name, find(name)) for name in (EXPERIMENTS if experiment == "all" else (experiment,))]
+    refuse_unheeded(experiment, [name for name in context.params if _is_given(context, name)])
+    options = Options(seeds, _names(datasets), _names(methods), jobs, protocol, output, quick, first_seed)
+    console = Console()
+    for name, run in found:
+        with _progress(name, console) as advance:
+            result = run(options, advance)
+        show(result, console)
+
+
+def _is_given(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+@contextmanager
+def _progress(name: str, console: Console) -> Iterator[Advance]:
+    """A bar that says what was done last."""
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    remaining = (TextColumn("left"), TimeRemainingColumn(), TextColumn("[dim]{task.fields[last]}"))
+    with Progress(*columns, *remaining, console=console, transient=True) as bar:
+        line = bar.add_task(name, total=None, last="")
+
+        def advance(done: int, of: int, record: object) -> None:
+            task = getattr(record, "task", None)
+            last = f"{task.dataset} {task.method} seed {task.seed}" if task else ""
+            bar.update(line, completed=done, total=of, last=last)
+
+        yield advance
+
+
+def show(result: Result, console: Console) -> None:
+    """The table of a result, in blocks of columns as wide as the terminal, its notes and its files."""
+    from rich.table import Table
+
+    cells = [result.columns, *result.rows]
+    widths = [max(_width(row[k]) for row in cells) for k in range(len(result.columns))]
+    for k, block in enumerate(_blocks(widths, console.width)):
+        table = Table(title=None if k else result.title, title_justify="left")
+        for column in block:
+            table.add_column(result.columns[column], justify="right" if column else "left", no_wrap=True)
+        for row in result.rows:
+            table.add_row(*(row[column] for column in block))
+        console.print(table)
+    for note in result.notes:
+        console.print(note, style="dim", highlight=False, markup=False, soft_wrap=True)
+    for file in result.files:
+        console.print(str(file), highlight=False, markup=False, soft_wrap=True)
+
+
+def _width(markup: str) -> int:
+    """Of the longest line of a cell."""
+    from rich.text import Text
+
+    return max(line.cell_len for line in Text.from_markup(markup).split(allow_blank=True))
+
+
+def _blocks(widths: list[int], available: int) -> list[list[int]]:
+    """Columns that fit side by side, the first one in every block; a frame takes three characters a column."""
+    blocks = [[0]]
+    used = first = widths[0] + 4
+    for column, width in enumerate(widths[1:], start=1):
+        if used + width + 3 > available and len(blocks[-1]) > 1:
+            blocks.append([0])
+            used = first
+        blocks[-1].append(column)
+        used += width + 3
+    return blocks
+
+
+@data.command("list")
+def list_sets() -> None:
+    """What data sets there are, under which terms, and whether their files are here."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from residua.datasets import available
+
+    table = Table("name", "here", "what", "terms", show_lines=True)
+    for entry in available():
+        here = {True: "[green]yes[/]", False: "[yellow]fetch[/]", None: "own copy"}[entry.present]
+        table.add_row(entry.name, here, entry.description, entry.terms)
+    Console().print(table)
+
+
+@data.command("fetch")
+def fetch_sets(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Names of `data list`; all that can be had by default.")
+    ] = None,
+) -> None:
+    """Download and verify the files of data sets that are not here yet; with RESIDUA_DATA set, verify those there."""
+    from rich.console import Console
+    from rich.progress import DownloadColumn, Progress, TextColumn
+
+    from residua.datasets import available, fetch
+
+    console = Console()
+    asked = names or [entry.name for entry in available() if entry.files]
+    with Progress(TextColumn("{task.description}"), DownloadColumn(), console=console, transient=True) as bar:
+        line = bar.add_task("", total=None)
+        for name in asked:
+            paths = fetch(
+                name, lambda file, done, of: bar.update(line, description=file, completed=done, total=of or None)
+            )
+            where = f"{len(paths)} files in {paths[0].parent}" if paths else "needs no files"
+            console.print(f"{name}: {where}", highlight=False, markup=False, soft_wrap=True)

@@ -1,0 +1,123 @@
+"""``residua fit --scheduler``: the same tables, on a Dask cluster."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from residua.backends.dask import DistributedFit
+    from residua.io.tables import Columns
+
+BASES = ("linear", "mean", "zero")
+CONNECT = 20  # seconds in which a scheduler should answer
+
+
+def fit_on_cluster(
+    address: str, nodes: Path, edges: Path, given: Columns, parameters: dict[str, Any], output: Path
+) -> dict[str, Any]:
+    """Read, fit and predict on the workers of a scheduler; what there is to tell.
+
+    Parameters
+    ----------
+    address : of the scheduler, such as tcp://10.0.0.1:8786
+    nodes, edges : Parquet files or folders that every worker can read
+    given : the columns, as for one machine; text and several edge types are refused
+    parameters : of ``residua fit``
+    output : folder of Parquet files for the predictions
+    """
+    check_options(given, parameters)
+    for path in (nodes, edges):
+        if path.suffix.lower() in (".csv", ".tsv", ".txt"):
+            raise ValueError(f"{path}: with --scheduler tables are Parquet; convert it, or leave out --scheduler.")
+    from residua import distributed
+
+    begin = time.perf_counter()
+    with connected(address) as client:
+        found = distributed.fit(
+            client,
+            edges=edges,
+            nodes=nodes,
+            target=given.target,
+            features=given.features,
+            output=output,
+            base=parameters["base"],
+            id=given.id or "id",
+            source=given.source or "source",
+            target_node=given.to or "target",
+            weight=given.weight,
+            skip_unknown=given.skip_unknown,
+            random_state=parameters["random_state"],
+        )
+        facts = told(found, parameters["base"])
+    return facts | {"scheduler": address, "predictions": str(output), "seconds": time.perf_counter() - begin}
+
+
+def check_options(given: Columns, parameters: dict[str, Any]) -> None:
+    """Refuse what a cluster does not do."""
+    if parameters["base"] not in BASES:
+        raise ValueError(
+            f"--base {parameters['base']} does not run on a cluster by this command; use {', '.join(BASES)}, or "
+            "residua.distributed.fit with a regressor on dask arrays."
+        )
+    if parameters["correlation"] != "learned":
+        raise ValueError(f"--correlation {parameters['correlation']} is for one machine; leave out --scheduler.")
+    if given.edge_type is not None:
+        raise ValueError("--edge-type is for one machine; on a cluster all edges count alike: leave it out.")
+    for option, words in (("--categorical", given.categorical), ("--missing", given.missing)):
+        if words:
+            raise ValueError(
+                f"{option} is for one machine; on a cluster features are columns of numbers: leave it out."
+            )
+    if given.exclude and given.features is None:
+        raise ValueError("--exclude is for one machine; on a cluster name the columns to use: --features.")
+
+
+def connected(address: str) -> Any:
+    """A client of the scheduler at ``address``."""
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise ImportError(f'--scheduler needs Dask ({error}); pip install "residua[dask]".') from None
+    try:
+        return Client(address, timeout=CONNECT, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise ConnectionError(
+            f"--scheduler {address} does not answer ({type(error).__name__}); start one: dask scheduler, and workers: "
+            "dask worker ADDRESS."
+        ) from None
+
+
+def told(found: DistributedFit, base: str) -> dict[str, Any]:
+    """What was learned, for people and for JSON."""
+    interval = found.correlation.interval()
+    return {
+        "nodes": found.graph.n_nodes,
+        "edges": found.graph.n_edges,
+        "labelled": found.labelled,
+        "features": found.features,
+        "base": base,
+        "alpha": {
+            name: {"value": value, "lower": interval[name][0], "upper": interval[name][1]}
+            for name, value in found.correlation.alpha.items()
+        },
+        "beta": found.beta,
+        "p_value": found.correlation.p_value,
+        "r2_corrected": found.r2,
+        "methods": found.correlation.methods,
+        "halo_rows": found.graph.S.moved_rows,
+    }
+
+
+def lines(found: dict[str, Any]) -> list[tuple[str, str]]:
+    """The same as labelled lines."""
+    alpha = found["alpha"]["edge"]
+    return [
+        ("Nodes", f"{found['nodes']:,}, {found['labelled']:,} of them labelled; {found['edges']:,} edges"),
+        ("Features", ", ".join(found["features"]) or "none"),
+        ("Alpha", f"{alpha['value']:+.4f}, 95 % interval [{alpha['lower']:+.4f}, {alpha['upper']:+.4f}]"),
+        ("R2", f"base {found['base']} and correction {found['r2_corrected']:.3f}; each label predicted without itself"),
+        ("Cluster", f"{found['scheduler']}; {found['halo_rows']:,} rows of a vector move in a product"),
+        ("Output", f"{found['predictions']} ({found['seconds']:.1f} s)"),
+    ]

@@ -1,0 +1,60 @@
+"""Label propagation of numbers: the Gaussian's mean in the limit alpha = 1.
+
+(I - S_UU) f_U = S_UL f_L                (paper, section 2.3)
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from residua.field.conditional import Conditional
+from residua.graph import Graph
+from residua.validation import check_known_values
+
+
+def propagate(values: np.ndarray, graph: Graph, *, fallback: float | None = None) -> np.ndarray:
+    """Fill unknown nodes from known ones by label propagation.
+
+    Values are taken as deviations from zero and scale with the root of a node's degree (the normalised Laplacian of
+    the paper): centre them first, or use ``GraphRegressor("mean", "propagate")``, which does.
+
+    Parameters
+    ----------
+    values : (n,) numbers in the order of ``graph.nodes``, NaN where unknown
+    graph : the graph; all edge types count alike
+    fallback : number for nodes that no known value reaches; by default the mean of the known values
+
+    Returns
+    -------
+    (n,) array, known values unchanged. A component without a known value gets ``fallback`` and is named in a warning.
+
+    Examples
+    --------
+    >>> import numpy as np, residua
+    >>> ring = residua.Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 0])
+    >>> residua.propagate([1.0, np.nan, 3.0, np.nan], ring)
+    array([1., 2., 3., 2.])
+    """
+    array, labelled = check_known_values(values, graph, "values", least=1)
+    conditional = Conditional(graph, labelled, 1.0)
+    filled = conditional.extend(array)
+    if conditional.unreached.any():
+        number = float(array[labelled].mean()) if fallback is None else fallback
+        filled[conditional.unreached] = number
+        warn_unreached(graph, conditional.unreached, f"they get {number:.4g}")
+    return filled
+
+
+def warn_unreached(graph: Graph, unreached: np.ndarray, outcome: str) -> None:
+    """Name the components without a label."""
+    components = np.unique(graph.components[unreached])
+    first = graph.nodes[unreached][:3]
+    shown = ", ".join(map(repr, first.tolist())) + (", ..." if unreached.sum() > 3 else "")
+    warnings.warn(
+        f"{len(components)} of {graph.components.max() + 1} components have no label "
+        f"({unreached.sum()} nodes: {shown}); {outcome}.",
+        UserWarning,
+        stacklevel=3,
+    )

@@ -1,0 +1,370 @@
+"""Graphs: nodes in order and, for each edge type t, a normalised adjacency operator.
+
+    S_t = D^-1/2 A_t D^-1/2,   D = diag(sum_t A_t 1)
+
+A_t symmetric weights of type t, never negative; D the total degree. An isolated node has a zero row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+
+from residua.graph import build, readers
+from residua.graph.build import CSR
+from residua.graph.report import GraphReport
+from residua.linalg import Sparse, connected_components, order
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Graph:
+    """An undirected graph, weighted or not, of one or several edge types.
+
+    Build it with ``from_edges``, ``from_pandas``, ``from_scipy``, ``from_networkx``, ``from_pyg`` or
+    ``from_libpysal``. Ids may be anything hashable. Without ``nodes``, integer ids are sorted, and other ids
+    keep the order in which they first appear.
+
+    A row of an edge list is an undirected edge. An edge listed in both directions, (a, b) and (b, a), is one
+    edge and its weights must agree; rows repeated in the same direction add up. A row of weight zero is no
+    edge; a negative or non-finite weight is refused. A self-loop of weight w has ``A_ii = w`` and adds w to
+    the degree.
+
+    Attributes
+    ----------
+    nodes : (n,) array of ids, int64 or object
+    operators : for each edge type, ``S_t = D^-1/2 A_t D^-1/2``
+    degree : (n,) array, total over all edge types
+
+    Examples
+    --------
+    >>> graph = Graph.from_edges(["a", "b"], ["b", "c"], nodes=["a", "b", "c", "d"])
+    >>> graph
+    Graph(4 nodes, 2 edges)
+    >>> graph.adjacency().toarray()
+    array([[0., 1., 0., 0.],
+           [1., 0., 1., 0.],
+           [0., 1., 0., 0.],
+           [0., 0., 0., 0.]])
+    """
+
+    nodes: np.ndarray
+    operators: dict[str, Sparse]
+    degree: np.ndarray
+
+    @classmethod
+    def from_edges(
+        cls,
+        source: Any,
+        target: Any,
+        weight: Any = None,
+        type: Any = None,
+        nodes: Any = None,
+        *,
+        self_loops: bool = True,
+    ) -> Graph:
+        """Build from one row per edge.
+
+        Parameters
+        ----------
+        source, target : arrays of ids
+        weight : array of numbers, 1 where left out
+        type : array of edge types; ``"edge"`` where left out
+        nodes : ids of all nodes in the order wanted, isolated ones too; else those in source and target
+        self_loops : keep edges from a node to itself, or drop them
+
+        Examples
+        --------
+        >>> graph = Graph.from_edges([3, 1], [1, 7], weight=[0.5, 2.0], type=["road", "rail"])
+        >>> graph.nodes
+        array([1, 3, 7])
+        >>> graph.edge_types
+        ('road', 'rail')
+        """
+        return cls._from_inputs(readers.read_edges(source, target, weight, type, nodes), self_loops)
+
+    @classmethod
+    def from_pandas(
+        cls,
+        edges: pd.DataFrame,
+        source: Hashable = "source",
+        target: Hashable = "target",
+        weight: Hashable | None = None,
+        type: Hashable | None = None,
+        nodes: Any = None,
+        *,
+        self_loops: bool = True,
+    ) -> Graph:
+        """Build from a table with one row per edge; ``source`` .. ``type`` name its columns.
+
+        Examples
+        --------
+        >>> edges = pd.DataFrame({"a": [0, 1], "b": [1, 2], "km": [3.0, 4.0]})
+        >>> Graph.from_pandas(edges, "a", "b", weight="km").degree
+        array([3., 7., 4.])
+        """
+        columns = {"source": source, "target": target, "weight": weight, "type": type}
+        return cls._from_inputs(readers.read_pandas(edges, nodes, **columns), self_loops)
+
+    @classmethod
+    def from_scipy(cls, A: Any, nodes: Any = None, *, symmetrize: str | None = None, self_loops: bool = True) -> Graph:
+        """Build from an adjacency matrix, or from one per edge type.
+
+        Parameters
+        ----------
+        A : (n, n) sparse matrix or array, or a dict of them by edge type
+        nodes : ids of the rows; 0 .. n-1 where left out
+        symmetrize : ``"max"``, ``"mean"`` or ``"sum"`` of A and its transpose; where left out, a matrix that
+            is not symmetric is refused
+        self_loops : keep the diagonal, or drop it
+
+        Examples
+        --------
+        >>> Graph.from_scipy(sp.diags_array([1.0, 1.0], offsets=1), symmetrize="max")
+        Graph(3 nodes, 2 edges)
+        """
+        symmetry = build.choose_symmetry(symmetrize, "matrix", name="A")
+        return cls._from_inputs(readers.read_matrices(A, nodes, symmetry), self_loops)
+
+    @classmethod
+    def from_networkx(
+        cls,
+        G: Any,
+        weight: str | None = "weight",
+        type: str | None = None,
+        *,
+        symmetrize: str | None = None,
+        self_loops: bool = True,
+    ) -> Graph:
+        """Build from a networkx graph, nodes in the order of ``G.nodes``.
+
+        Parameters
+        ----------
+        G : Graph, MultiGraph (parallel edges add up), DiGraph or MultiDiGraph
+        weight : edge attribute that holds the weight; 1 where an edge lacks it, as in networkx. None: all 1
+        type : edge attribute that holds the edge type
+        symmetrize : ``"max"``, ``"mean"`` or ``"sum"`` over both directions; where left out, a directed graph
+            that is not symmetric is refused
+        self_loops : keep edges from a node to itself, or drop them
+
+        Examples
+        --------
+        >>> import networkx
+        >>> Graph.from_networkx(networkx.path_graph(3))
+        Graph(3 nodes, 2 edges)
+        """
+        return cls._from_inputs(readers.read_networkx(G, weight, type, symmetrize), self_loops)
+
+    @classmethod
+    def from_pyg(cls, data: Any, *, symmetrize: str | None = None, self_loops: bool = True) -> Graph:
+        """Build from torch_geometric ``Data``, or ``HeteroData`` of one node type; nodes are 0 .. n-1.
+
+        The edge types of ``HeteroData`` are named by their relation. ``edge_weight`` is used where there is
+        one. A column of ``edge_index`` is an undirected edge; PyG's two directions of it are one edge.
+
+        Parameters
+        ----------
+        symmetrize : ``"max"``, ``"mean"`` or ``"sum"`` over both directions, where their weights disagree
+        self_loops : keep edges from a node to itself, or drop them
+        """
+        return cls._from_inputs(readers.read_pyg(data, symmetrize), self_loops)
+
+    @classmethod
+    def from_libpysal(cls, w: Any, *, symmetrize: str | None = None, self_loops: bool = True) -> Graph:
+        """Build from ``libpysal.weights.W`` or ``libpysal.graph.Graph``; ids are kept, in their order.
+
+        Parameters
+        ----------
+        symmetrize : ``"max"``, ``"mean"`` or ``"sum"`` of the weights and their transpose; where left out,
+            weights that are not symmetric are refused, such as k nearest neighbours or row-standardised ones
+        self_loops : keep the weight of a place with itself, or drop it
+        """
+        return cls._from_inputs(readers.read_libpysal(w, symmetrize), self_loops)
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray], nodes: np.ndarray, edge_types: Sequence[str]) -> Graph:
+        """Rebuild from ``graph.arrays()``, its nodes and edge types; checks sizes and bounds, no more.
+
+        Examples
+        --------
+        >>> graph = Graph.from_edges([0, 1], [1, 2])
+        >>> Graph.from_arrays(graph.arrays(), graph.nodes, graph.edge_types)
+        Graph(3 nodes, 2 edges)
+        """
+        matrices = {}
+        for k, name in enumerate(edge_types):
+            A = CSR(arrays[f"indptr.{k}"], arrays[f"indices.{k}"], arrays.get(f"weights.{k}"))
+            check_bounds(A, len(nodes), name)
+            matrices[name] = A
+        return cls._from_csr(nodes, matrices)
+
+    @classmethod
+    def _from_inputs(cls, edges: readers.Edges, self_loops: bool) -> Graph:
+        matrices = build.adjacencies(edges.types, edges.nodes, edges.symmetry, self_loops)
+        return cls._from_csr(edges.nodes, matrices)
+
+    @classmethod
+    def _from_csr(cls, nodes: np.ndarray, matrices: Mapping[str, CSR]) -> Graph:
+        degree = np.sum([build.row_sums(A) for A in matrices.values()], axis=0)
+        scale = np.divide(1.0, np.sqrt(degree), out=np.zeros_like(degree), where=degree > 0)
+        operators = {name: Sparse(*A, scale) for name, A in matrices.items()}
+        return cls(read_only(nodes), operators, read_only(degree))
+
+    def __len__(self) -> int:
+        return self.n_nodes
+
+    def __repr__(self) -> str:
+        types = f" of types {', '.join(self.edge_types)}" if len(self.edge_types) > 1 else ""
+        return f"Graph({self.n_nodes} nodes, {self.n_edges} edges{types})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: self.__dict__[name] for name in ("nodes", "operators", "degree")}
+
+    @property
+    def n_nodes(self) -> int:
+        return len(self.nodes)
+
+    @property
+    def edge_types(self) -> tuple[str, ...]:
+        return tuple(self.operators)
+
+    @property
+    def n_edges(self) -> int:
+        """Undirected edges over all types; a self-loop is one."""
+        return sum(self._edges.values())
+
+    @cached_property
+    def _edges(self) -> dict[str, int]:
+        return {name: (S.nnz + self._self_loops[name]) // 2 for name, S in self.operators.items()}
+
+    @cached_property
+    def _self_loops(self) -> dict[str, int]:
+        return {name: build.count_self_loops(self._csr(name)) for name in self.operators}
+
+    def _csr(self, type: str) -> CSR:
+        S = self.operators[type]
+        return CSR(S.indptr, S.indices, S.weights)
+
+    def adjacency(self, type: str | None = None) -> sp.csr_array:
+        """Weights of one edge type, or summed over all of them; a copy."""
+        if type is not None and type not in self.operators:
+            raise ValueError(f"type is {type!r}; the edge types of this graph are {list(self.edge_types)}.")
+        matrices = []
+        for name in self.edge_types if type is None else [type]:
+            indptr, indices, weights = self._csr(name)
+            values = np.ones(len(indices)) if weights is None else weights
+            shape = (self.n_nodes, self.n_nodes)
+            matrices.append(sp.csr_array((values, indices, indptr), shape=shape, copy=True))
+        return sum(matrices[1:], start=matrices[0])
+
+    @cached_property
+    def components(self) -> np.ndarray:
+        """(n,) component of each node over all edge types, numbered in the order of ``nodes``."""
+        return read_only(connected_components(self.operators.values(), self.n_nodes))
+
+    @cached_property
+    def near_order(self) -> np.ndarray | None:
+        """(n,) positions in an order that keeps neighbours near each other; None where theirs is as good.
+
+        Heavy work is done in this order; what goes in and what comes out is in that of ``nodes``.
+        """
+        most = max(self.operators.values(), key=lambda S: S.nnz)
+        if self.n_nodes < order.LARGE:
+            return None
+        inside = int(np.argmax(self.components == np.bincount(self.components).argmax()))
+        found = order.near_order(most, inside)
+        return None if found is None else read_only(found)
+
+    @cached_property
+    def _lookup(self) -> pd.Index:
+        return pd.Index(self.nodes, dtype=self.nodes.dtype, tupleize_cols=False)
+
+    def index(self, ids: Any) -> np.ndarray:
+        """Positions of ids in ``nodes``.
+
+        Examples
+        --------
+        >>> Graph.from_edges(["a", "b"], ["b", "c"]).index(["c", "a"])
+        array([2, 0])
+        """
+        wanted = build.as_ids(ids, "ids")
+        found = self._lookup.get_indexer(pd.Index(wanted, tupleize_cols=False))
+        row = build.first(found < 0)
+        if row is not None:
+            unknown = build.show(wanted.iloc[row])
+            raise ValueError(f"ids has {unknown} at position {row}, not a node of this graph; see graph.nodes.")
+        return found
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Adjacency of edge type number k: ``indptr.k``, ``indices.k``; ``weights.k`` unless all are 1."""
+        named = {
+            f"{part}.{k}": array
+            for k, name in enumerate(self.edge_types)
+            for part, array in self._csr(name)._asdict().items()
+        }
+        return {name: array for name, array in named.items() if array is not None}
+
+    def describe(self, labelled: Any = None) -> GraphReport:
+        """Count nodes, edges, self-loops, isolates and components.
+
+        Parameters
+        ----------
+        labelled : (n,) boolean mask, or y with NaN where unknown; to count components without a label
+
+        Examples
+        --------
+        >>> print(Graph.from_edges([0, 2], [1, 3]).describe(labelled=[True, False, False, False]))
+        nodes          4
+        edges          2
+        weights        all 1
+        self-loops     0
+        isolates       0
+        components     2 (nodes in the largest: 2)
+        without label  1 (nodes in them: 2)
+        A row is an undirected edge: (a, b) and (b, a) are one edge; rows repeated in one direction add up.
+        Zero weight is no edge. A self-loop of weight w adds w to its node's degree.
+        """
+        sizes = np.bincount(self.components)
+        unlabelled = {}
+        if labelled is not None:
+            labels = np.bincount(self.components, weights=as_mask(labelled, self.n_nodes))
+            without = sizes[labels == 0]
+            unlabelled = {"unlabelled_components": len(without), "unlabelled_nodes": int(without.sum())}
+        return GraphReport(
+            n_nodes=self.n_nodes,
+            edges=dict(self._edges),
+            weighted=any(S.weights is not None for S in self.operators.values()),
+            self_loops=sum(self._self_loops.values()),
+            isolates=int((self.degree == 0).sum()),
+            components=len(sizes),
+            largest_component=int(sizes.max()),
+            **unlabelled,
+        )
+
+
+def read_only(array: np.ndarray) -> np.ndarray:
+    view = np.asarray(array).view()
+    view.flags.writeable = False
+    return view
+
+
+def as_mask(labelled: Any, n: int) -> np.ndarray:
+    values = np.asarray(labelled)
+    if values.shape != (n,):
+        raise ValueError(f"labelled has shape {values.shape} but graph has {n} nodes; order it like graph.nodes.")
+    if values.dtype.kind not in "bf":
+        raise ValueError(f"labelled has dtype {values.dtype}; give a boolean mask, or y with NaN where unknown.")
+    return values if values.dtype == bool else ~np.isnan(values)
+
+
+def check_bounds(A: CSR, n: int, name: str) -> None:
+    """Compiled kernels read what these arrays point to, so a damaged file has to stop here."""
+    fits = len(A.indptr) == n + 1 and A.indptr[0] == 0 and A.indptr[-1] == len(A.indices) > 0
+    fits = fits and (A.weights is None or len(A.weights) == len(A.indices))
+    if not (fits and (np.diff(A.indptr) >= 0).all() and A.indices.min() >= 0 and A.indices.max() < n):
+        raise ValueError(f"arrays of type {name!r} do not fit {n} nodes; they are damaged or of another graph.")

@@ -1,0 +1,143 @@
+"""Readers: each kind of graph input as nodes, rows by edge type, and the rule for its two directions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+
+from residua.graph.build import (
+    Rows,
+    Symmetry,
+    as_nodes,
+    as_weights,
+    check_size,
+    check_weights,
+    choose_symmetry,
+    node_array,
+    positions,
+    split_types,
+    type_names,
+)
+
+ONE_TYPE = "edge"
+
+
+class Edges(NamedTuple):
+    nodes: np.ndarray
+    types: dict[str, Rows]
+    symmetry: Symmetry
+
+
+def read_edges(source: Any, target: Any, weight: Any, type: Any, nodes: Any) -> Edges:
+    order, i, j = positions(source, target, nodes)
+    rows = Rows(i, j, None if weight is None else as_weights(weight, len(i)))
+    return Edges(order, {ONE_TYPE: rows} if type is None else split_types(rows, type), Symmetry("rows"))
+
+
+def read_pandas(edges: pd.DataFrame, nodes: Any, **columns: Any) -> Edges:
+    for argument, column in columns.items():
+        if column is not None and column not in edges.columns:
+            raise ValueError(f"{argument}={column!r} is not a column of edges; its columns are {list(edges.columns)}.")
+    taken = {argument: None if column is None else edges[column] for argument, column in columns.items()}
+    return read_edges(**taken, nodes=nodes)
+
+
+def read_matrices(A: Any, nodes: Any, symmetry: Symmetry) -> Edges:
+    matrices = dict(A) if isinstance(A, Mapping) else {ONE_TYPE: A}
+    if not matrices:
+        raise ValueError(f"{symmetry.name} is an empty dict; give one matrix per edge type.")
+    entries = [matrix_entries(matrix, symmetry.name) for matrix in matrices.values()]
+    n = entries[0].shape[0]
+    if any(matrix.shape != (n, n) for matrix in entries):
+        shapes = [matrix.shape for matrix in entries]
+        raise ValueError(f"{symmetry.name} has matrices of shapes {shapes}; give every edge type a row per node.")
+    order = np.arange(n) if nodes is None else node_array(as_nodes(nodes))
+    if len(order) != n:
+        raise ValueError(f"nodes has {len(order)} ids but {symmetry.name} has {n} rows; give one id per row.")
+    rows = [Rows(matrix.row, matrix.col, matrix.data) for matrix in entries]
+    return Edges(order, dict(zip(type_names(matrices), rows, strict=True)), symmetry)
+
+
+def matrix_entries(A: Any, name: str) -> sp.coo_array:
+    """The entries of a square matrix of weights, each place once."""
+    A = A if sp.issparse(A) else np.asarray(A)
+    if A.ndim != 2 or A.shape[0] != A.shape[1]:
+        raise ValueError(f"{name} has shape {A.shape}; an adjacency matrix is square.")
+    if A.dtype.kind not in "biuf":
+        raise ValueError(f"{name} has dtype {A.dtype}; weights must be real numbers.")
+    check_size(A.shape[0])
+    matrix = sp.csr_array(A, dtype=np.float64, copy=True)
+    matrix.sum_duplicates()
+    entries = matrix.tocoo()
+    check_weights(entries.data, name, lambda k: f"({entries.row[k]}, {entries.col[k]})")
+    return entries
+
+
+def read_networkx(G: Any, weight: str | None, type: str | None, symmetrize: str | None) -> Edges:
+    table = list(G.edges(data=True))
+    source, target, attributes = ([edge[k] for edge in table] for k in range(3))
+    order, i, j = positions(source, target, list(G.nodes))
+    rows = Rows(i, j, networkx_weights(table, attributes, weight))
+    types = {ONE_TYPE: rows} if type is None else split_types(rows, [a.get(type) for a in attributes])
+    symmetry = choose_symmetry(symmetrize, "matrix", "G", ", or give G.to_undirected()")
+    return Edges(order, types, symmetry if G.is_directed() else Symmetry("rows"))
+
+
+def networkx_weights(table: list, attributes: list[dict], weight: str | None) -> np.ndarray | None:
+    if weight is None:
+        return None
+    if not any(weight in a for a in attributes):
+        if weight != "weight" and attributes:
+            there = sorted(map(str, set().union(*attributes)))
+            raise ValueError(f"weight={weight!r} is on no edge of G; attributes of its edges are {there}.")
+        return None
+    values = [a.get(weight, 1.0) for a in attributes]
+    return as_weights(values, len(values), lambda k: f"edge {table[k][:2]}")
+
+
+def read_pyg(data: Any, symmetrize: str | None) -> Edges:
+    n = data.num_nodes
+    if n is None:
+        raise ValueError("data has no num_nodes; set data.num_nodes.")
+    types = {name: pyg_rows(store, n) for name, store in pyg_stores(data).items()}
+    remedy = ", or pass symmetrize='max', 'mean' or 'sum'"
+    return Edges(np.arange(n), types, choose_symmetry(symmetrize, "rows", remedy=remedy))
+
+
+def pyg_stores(data: Any) -> dict[str, Any]:
+    """Edge stores of torch_geometric data by edge type."""
+    # Asked of the class: a Data object may carry a tensor of any name.
+    if not hasattr(type(data), "edge_types"):
+        return {ONE_TYPE: data}
+    if len(data.node_types) != 1:
+        raise ValueError(f"data has node types {data.node_types}; give one with a single node type.")
+    return {relation: data[source, relation, target] for source, relation, target in data.edge_types}
+
+
+def pyg_rows(store: Any, n: int) -> Rows:
+    if "edge_index" not in store:
+        raise ValueError(f"data has no edge_index in {store}; add it as a (2, edges) tensor.")
+    index = tensor_to_numpy(store.edge_index)
+    if index.ndim != 2 or len(index) != 2:
+        raise ValueError(f"data.edge_index has shape {index.shape}; it must be (2, edges).")
+    if index.size and not (index.min() >= 0 and index.max() < n):
+        raise ValueError(
+            f"data.edge_index has values in {index.min()} .. {index.max()} but data has {n} nodes; set data.num_nodes."
+        )
+    weight = as_weights(tensor_to_numpy(store.edge_weight), index.shape[1]) if "edge_weight" in store else None
+    return Rows(index[0], index[1], weight)
+
+
+def tensor_to_numpy(tensor: Any) -> np.ndarray:
+    return np.asarray(tensor.detach().cpu())
+
+
+def read_libpysal(w: Any, symmetrize: str | None) -> Edges:
+    classic = hasattr(w, "id_order")
+    remedy = 'undo row-standardisation by w.transform = "o"' if classic else "give w as it was before w.transform"
+    symmetry = choose_symmetry(symmetrize, "matrix", "w", f", or {remedy}")
+    return read_matrices(w.sparse, list(w.id_order if classic else w.unique_ids), symmetry)

@@ -1,0 +1,51 @@
+"""An average in a model file: the members of each of its models in a folder of its own, and the weights.
+
+    average.json + 0/model.json + 0/arrays.safetensors [+ 0/base.skops] + 1/model.json + ..
+
+Each folder is a whole model, checked as one that stands alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from residua import __version__
+from residua.average import Average
+from residua.estimator import GraphRegressor
+from residua.io.model_file.container import damaged
+from residua.io.model_file.values import check_format, need, number, pack_table, read_number, unpack_table
+from residua.validation import one_line
+
+WEIGHTS = "average.json"
+FORMAT = 1
+
+Members = Mapping[str, bytes]
+
+
+def pack_average(average: Average, pack: Callable[[GraphRegressor], Members]) -> dict[str, bytes]:
+    """The members of the file, those of each model by ``pack``."""
+    weights = [number(weight) for weight in average.weights]
+    members = {WEIGHTS: pack_table({"format": FORMAT, "residua": __version__, "weights": weights})}
+    for k, model in enumerate(average.models):
+        members |= {f"{k}/{name}": data for name, data in pack(model).items()}
+    return members
+
+
+def unpack_average(members: Members, unpack: Callable[[Members], GraphRegressor]) -> Average:
+    """The average that these members hold, each model by ``unpack``."""
+    table = unpack_table(members[WEIGHTS])
+    check_format(table, FORMAT)
+    weights = np.array([read_number(value) for value in need(table, "weights", list)])
+    folders: list[dict[str, bytes]] = [{} for _ in weights]
+    for name in members.keys() - {WEIGHTS}:
+        folder, _, rest = name.partition("/")
+        if not (folder.isdecimal() and int(folder) < len(folders) and str(int(folder)) == folder):
+            raise damaged(f"it has a member {one_line(name, 60)!r}")
+        folders[int(folder)][rest] = members[name]
+    average = Average([unpack(folder) for folder in folders], weights)
+    if not np.allclose(average.weights, weights):
+        raise damaged("weights do not add up to 1")
+    average.weights = weights  # to the last bit
+    return average

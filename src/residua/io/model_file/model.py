@@ -1,0 +1,346 @@
+"""Saving and loading: a fitted GraphRegressor, or an Average of some, as the members of a model file, and back."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from residua import __version__
+from residua.average import Average
+from residua.bases.base import Base, LinearBase, Outcome, ScikitBase, make_base
+from residua.estimator import GraphRegressor
+from residua.field.precision import check_alpha
+from residua.graph import Graph
+from residua.graph.build import same
+from residua.io.model_file.average import WEIGHTS, pack_average, unpack_average
+from residua.io.model_file.container import (
+    ARRAYS,
+    ESTIMATORS,
+    TABLE,
+    ModelFileError,
+    damaged,
+    read_members,
+    write_whole,
+)
+from residua.io.model_file.correlation import Seen, pack_correlation, pack_strategy, unpack_correlation, unpack_strategy
+from residua.io.model_file.estimators import pack_estimators, unpack_estimators
+from residua.io.model_file.recipe import pack_recipe, unpack_recipe
+from residua.io.model_file.values import (
+    Arrays,
+    Table,
+    check_format,
+    need,
+    number,
+    numbers,
+    pack_arrays,
+    pack_table,
+    plain,
+    plain_or_none,
+    read_number,
+    read_numbers,
+    restore,
+    unpack_table,
+)
+from residua.linalg import Strategy
+from residua.validation import MIN_LABELS, check_choice, check_count, one_line
+
+FORMAT = 1
+
+
+def save(model: GraphRegressor | Average, path: str | os.PathLike[str]) -> None:
+    """Write a fitted model to one file, whole or not at all.
+
+    Parameters
+    ----------
+    model : a fitted ``GraphRegressor``, or an ``Average`` of some
+    path : the file, such as "model.residua"; an existing one is replaced
+
+    Examples
+    --------
+    >>> import numpy as np, residua, tempfile
+    >>> ring = residua.Graph.from_edges(np.arange(9), (np.arange(9) + 1) % 9)
+    >>> model = residua.GraphRegressor(base="mean").fit(None, np.arange(9.0) ** 2, graph=ring)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(f"{folder}/model.residua")
+    ...     again = residua.load(f"{folder}/model.residua")
+    >>> again.alpha_ == model.alpha_
+    True
+    """
+    write_whole(path, pack_average(model, _pack) if isinstance(model, Average) else _pack(model))
+
+
+def load(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = (), module: Any = None) -> Any:
+    """Read a model that ``model.save`` wrote; runs no code from the file.
+
+    Parameters
+    ----------
+    path : the file
+    trusted : further types, or their names, that a scikit-learn base may hold beyond those that skops trusts. Trees
+        (forests, boosting) need it: their arrays steer compiled code, so trust them only where you know the source
+    module : the torch module of a model that was fitted with one; the file holds its weights and not its code. It is
+        copied, and gets the weights of the file in the copy
+
+    Returns
+    -------
+    GraphRegressor or Average, as it was saved
+
+    Raises
+    ------
+    FileNotFoundError
+        where there is no such file
+    ModelFileError
+        a ``ValueError``: the file is damaged, of a newer version, or holds a type that is not trusted
+    """
+    path = os.fspath(path)
+    names: list[str | type] = [trusted] if isinstance(trusted, str | type) else [*trusted]
+    if not all(isinstance(name, str | type) for name in names):
+        raise TypeError(f"trusted={trusted!r} is not a list of types or of their names.")
+    try:
+        members = read_members(path)
+        if WEIGHTS in members:
+            return unpack_average(members, lambda part: _unpack(part, names, module))
+        return _unpack(members, names, module)
+    except ModelFileError as error:
+        raise ModelFileError(f"{path} {one_line(error, 2000)}") from None
+    except FileNotFoundError:
+        raise FileNotFoundError(f"{path} not found; give the path of a file that model.save wrote.") from None
+    except ImportError as error:
+        raise ModelFileError(f"{path} cannot be loaded here: {one_line(error)}") from None
+    except OSError as error:
+        reason = error.strerror or one_line(error)
+        raise ModelFileError(f"{path} cannot be read ({reason}); check the file and its permissions.") from error
+    except MemoryError:
+        raise ModelFileError(f"{path} needs more memory than there is; load it on a larger machine.") from None
+    except Exception as error:  # each parser fails in its own way on bytes that are not what they claim to be
+        raise ModelFileError(f"{path} {damaged(one_line(f'{type(error).__name__}: {error}'))}") from error
+
+
+def _pack(model: GraphRegressor) -> dict[str, bytes]:
+    """The members of the file; what cannot be kept is refused here, before anything is written."""
+    if type(model) is not GraphRegressor:
+        raise ValueError(f"model is a {type(model).__name__}; only a GraphRegressor or an Average can be saved.")
+    arrays = {"X": model.X_, "y": model.y_, "residual": model.outcome_.residual, "alone": model.outcome_.alone}
+    if model.outcome_.starts is not None and model.outcome_.held is not None:
+        arrays |= {"starts": model.outcome_.starts, "held": model.outcome_.held.astype(np.int64)}
+    estimators: dict[str, Any] = {}
+    names = getattr(model, "feature_names_in_", None)
+    table = {
+        "format": FORMAT,
+        "residua": __version__,
+        "parameters": _pack_parameters(model, estimators),
+        "graph": _pack_graph(model.graph_, arrays),
+        "feature_names": None if names is None else [plain(name, "feature name") for name in names],
+        "base": _pack_base(model.base_, arrays, estimators),
+        "alpha": numbers(model.alpha_),
+        "alpha_stderr": numbers(model.alpha_stderr_),
+        "beta": number(model.beta_),
+        "correlation": None if model.correlation_ is None else pack_correlation(model.correlation_, arrays),
+        "estimators": sorted(estimators),
+        "recipe": pack_recipe(getattr(model, "recipe_", None), names),
+    }
+    members = {TABLE: pack_table(table), ARRAYS: pack_arrays(arrays)}
+    return members | ({ESTIMATORS: pack_estimators(estimators)} if estimators else {})
+
+
+def _unpack(members: Mapping[str, bytes], trusted: list[str | type], module: Any) -> GraphRegressor:
+    """The model that these members hold."""
+    table = _read_table(members)
+    arrays = Arrays(members[ARRAYS])
+    estimators = {}
+    if ESTIMATORS in members:
+        estimators = unpack_estimators(members[ESTIMATORS], table["estimators"], trusted)
+    graph = _unpack_graph(need(table, "graph", dict), arrays)
+    X = arrays.take("X", (graph.n_nodes, None))
+    y = arrays.take("y", (graph.n_nodes,), finite=False)
+    known = ~np.isnan(y)
+    if np.isinf(y).any() or known.sum() < MIN_LABELS:
+        raise damaged("y is infinite or has too few labels")
+    base = _unpack_base(need(table, "base", dict), graph, X, arrays, estimators, module)
+    with np.errstate(all="ignore"):  # numbers that are each finite may overflow together
+        if not np.isfinite(base.predict(graph, X)).all():
+            raise damaged("its base predicts numbers that are not finite")
+    outcome = _unpack_outcome(base, int(known.sum()), arrays)
+    names = table.get("feature_names")
+    if names is not None:
+        names = restore(names, X.shape[1], "feature names")
+    alpha, stderr = (read_numbers(table, name, graph.edge_types) for name in ("alpha", "alpha_stderr"))
+    check_alpha(alpha, graph, limit=True)
+    beta = read_number(table.get("beta"))
+    if not (0 < beta < math.inf and 1 / beta < math.inf):
+        raise damaged(f"beta is {beta}")
+    fit = None
+    if table.get("correlation") is not None:
+        seen = Seen.by(base, graph, X, y, outcome)
+        fit = unpack_correlation(need(table, "correlation", dict), alpha, stderr, seen, arrays)
+        if seen.design is not None:
+            outcome = replace(outcome, correlation=fit)
+    arrays.check_empty()
+    model = GraphRegressor(**_unpack_parameters(need(table, "parameters", dict), estimators, module))
+    if table.get("recipe") is not None:
+        model.recipe_ = unpack_recipe(need(table, "recipe", dict), names)
+    return model._store(graph, X, names, y, base, outcome, fit, alpha, stderr, beta)
+
+
+def _unpack_outcome(base: Base, n_labelled: int, arrays: Arrays) -> Outcome:
+    """Of a network, errors are known at the labels that it was not trained on, NaN at others."""
+    network = not isinstance(base, LinearBase | ScikitBase)
+    parts = {"alone": arrays.take("alone", (n_labelled,), finite=not network)}
+    if network:
+        parts["starts"] = arrays.take("starts", (None, n_labelled))
+        if len(parts["starts"]) not in (1, len(getattr(base, "members", ()))):
+            raise damaged("starts are not as many as networks")
+        held = arrays.take("held", parts["starts"].shape, np.int64)
+        if not np.isin(held, (0, 1)).all():
+            raise damaged("held is neither true nor false")
+        parts["held"] = held.astype(bool)
+    if any(np.isinf(part).any() for part in parts.values()):
+        raise damaged("an error is infinite")
+    return Outcome(arrays.take("residual", (n_labelled,)), **parts)
+
+
+def _read_table(members: Mapping[str, bytes]) -> Table:
+    """The JSON part, of a version that this residua knows, with just the members that it announces."""
+    if TABLE not in members:
+        raise damaged(f"it has no {TABLE}")
+    table = unpack_table(members[TABLE])
+    check_format(table, FORMAT)
+    expected = {TABLE, ARRAYS, *([ESTIMATORS] if need(table, "estimators", list) else [])}
+    if members.keys() != expected:
+        raise damaged(f"members are {one_line(sorted(members))}, not {sorted(expected)}")
+    return table
+
+
+def _pack_parameters(model: GraphRegressor, estimators: dict[str, Any]) -> Table:
+    """Constructor parameters; a scikit-learn base goes to ``estimators``, of a torch module only the name is kept."""
+    packed: Table = {}
+    values = model.get_params(deep=False) | {"checkpoint": None}  # a file of the machine that did the training
+    _check_parameters(values)
+    for name, value in values.items():
+        if isinstance(value, Strategy):
+            packed[name] = pack_strategy(value)
+        elif name == "base" and isinstance(make_base(value), ScikitBase):
+            estimators["parameter"] = value
+            packed[name] = {"estimator": "parameter"}
+        elif name == "base" and not isinstance(value, str):
+            packed[name] = _networks().pack_parameter(value)
+        else:
+            packed[name] = plain_or_none(value, f"parameter {name}")
+    return packed
+
+
+def _unpack_parameters(table: Table, estimators: Mapping[str, Any], module: Any) -> dict[str, Any]:
+    values = GraphRegressor().get_params(deep=False)
+    unknown = sorted(table.keys() - values.keys())
+    if unknown:
+        raise ModelFileError(f"has parameters {one_line(unknown)} that residua {__version__} lacks; upgrade residua.")
+    values |= table
+    if type(values["logdet"]) is dict:
+        values["logdet"] = unpack_strategy(values["logdet"])
+    if type(values["base"]) is dict:
+        values["base"] = _unpack_base_parameter(values["base"], estimators, module)
+    _check_parameters(values)
+    return values
+
+
+def _unpack_base_parameter(table: Table, estimators: Mapping[str, Any], module: Any) -> Any:
+    if "estimator" in table:
+        return estimators["parameter"]
+    return _networks().unpack_parameter(table, module)
+
+
+def _networks() -> ModuleType:
+    """The part that needs PyTorch."""
+    try:
+        from residua.io.model_file import networks
+    except ImportError as error:
+        raise ModelFileError(f"holds a network, which needs PyTorch ({error}); install residua[gnn].") from None
+    return networks
+
+
+def _check_parameters(values: Mapping[str, Any]) -> None:
+    """As ``fit`` does, for they may have been set since."""
+    check_choice(values["training"], ("joint", "post-hoc", "paper"), "training")
+    check_count(values["ensemble"], "ensemble", 1)
+    make_base(values["base"])
+    check_choice(values["correlation"], ("learned", "propagate", None), "correlation")
+    check_count(values["folds"], "folds", 2)
+    check_count(values["random_state"], "random_state", 0)
+    if not isinstance(values["logdet"], str | Strategy):
+        raise ValueError(f'logdet={one_line(repr(values["logdet"]), 40)} is unknown; use "auto" or a strategy.')
+
+
+def _pack_graph(graph: Graph, arrays: dict[str, np.ndarray]) -> Table:
+    """Integer ids and adjacencies go to ``arrays``; other ids stay in the table."""
+    arrays.update({f"graph.{name}": array for name, array in graph.arrays().items()})
+    ids = None
+    if graph.nodes.dtype == np.int64:
+        arrays["graph.nodes"] = graph.nodes
+    else:
+        ids = [plain(node, "node id") for node in graph.nodes]
+    return {"n_nodes": graph.n_nodes, "edge_types": list(graph.edge_types), "nodes": ids}
+
+
+def _unpack_graph(table: Table, arrays: Arrays) -> Graph:
+    n, types, ids = need(table, "n_nodes", int), need(table, "edge_types", list), table.get("nodes")
+    if not types or any(type(name) is not str for name in types) or len(set(types)) < len(types):
+        raise damaged("edge types are not distinct names")
+    nodes = arrays.take("graph.nodes", (n,), np.int64) if ids is None else restore(ids, n, "nodes")
+    if not pd.Index(nodes, dtype=nodes.dtype, tupleize_cols=False).is_unique:
+        raise damaged("a node id occurs twice")
+    parts: dict[str, np.ndarray] = {}
+    for k in range(len(types)):
+        parts[f"indptr.{k}"] = arrays.take(f"graph.indptr.{k}", (n + 1,), np.int64)
+        parts[f"indices.{k}"] = arrays.take(f"graph.indices.{k}", (None,), np.int32)
+        if f"graph.weights.{k}" in arrays:
+            parts[f"weights.{k}"] = arrays.take(f"graph.weights.{k}", parts[f"indices.{k}"].shape)
+    with np.errstate(over="ignore"):  # weights that add up to infinity are refused below
+        graph = Graph.from_arrays(parts, nodes, types)
+    _check_symmetric(graph)
+    return graph
+
+
+def _check_symmetric(graph: Graph) -> None:
+    """Factorisations walk both triangles of a matrix in compiled code and rely on their being alike."""
+    for name in graph.edge_types:
+        A = graph.adjacency(name)
+        if not (A.has_canonical_format and (A.data > 0).all() and same(A, A.T.tocsr())):
+            raise damaged(f"edges of type {name!r} are not symmetric with positive weights")
+    if not np.isfinite(graph.degree).all():
+        raise damaged("edge weights add up to infinity")
+
+
+def _pack_base(base: Base, arrays: dict[str, np.ndarray], estimators: dict[str, Any]) -> Table:
+    if isinstance(base, LinearBase):
+        for name in ("coefficients", "centre", "spread"):
+            arrays[f"base.{name}"] = getattr(base, name)
+        return {"kind": "linear", "name": base.name}
+    if isinstance(base, ScikitBase):
+        estimators["fitted"] = base.estimator
+        return {"kind": "scikit"}
+    return _networks().pack_network(base, arrays)
+
+
+def _unpack_base(
+    table: Table, graph: Graph, X: np.ndarray, arrays: Arrays, estimators: Mapping[str, Any], module: Any
+) -> Base:
+    kind = need(table, "kind", str)
+    if kind == "scikit":
+        return ScikitBase(estimators["fitted"])
+    if kind == "network":
+        return _networks().unpack_network(table, graph, X, arrays, module)
+    base = make_base(table.get("name"))
+    if kind != "linear" or not isinstance(base, LinearBase):
+        raise damaged(f"base is {one_line(table, 80)}")
+    base.centre = arrays.take("base.centre", X.shape[1:])
+    base.spread = arrays.take("base.spread", X.shape[1:])
+    if not (base.spread > 0).all():
+        raise damaged("base.spread is not positive")
+    base.coefficients = arrays.take("base.coefficients", (base.design(X[:1]).shape[1],))
+    return base

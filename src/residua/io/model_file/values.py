@@ -1,0 +1,151 @@
+"""What a model file is made of: JSON values and arrays, each checked for the type and shape it should have."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Hashable, Mapping
+from typing import Any, NoReturn
+
+import numpy as np
+from safetensors.numpy import load as from_safetensors
+from safetensors.numpy import save as to_safetensors
+
+from residua import __version__
+from residua.io.model_file.container import TABLE, ModelFileError, damaged
+from residua.validation import one_line
+
+NOT_FINITE = ("inf", "-inf", "nan")
+
+Table = dict[str, Any]  # a JSON object
+
+
+def pack_table(table: Table) -> bytes:
+    return json.dumps(table, allow_nan=False).encode()
+
+
+def unpack_table(data: bytes) -> Table:
+    table = json.loads(data, parse_constant=_refuse_constant)
+    if type(table) is not dict:
+        raise damaged(f"{TABLE} is not an object")
+    return table
+
+
+def _refuse_constant(text: str) -> NoReturn:
+    raise damaged(f"{TABLE} has {text}")
+
+
+def need(table: Table, key: str, *kinds: type) -> Any:
+    """The value of ``key``, just of one of these types (True is no int)."""
+    if key not in table or type(table[key]) not in kinds:
+        raise damaged(f"{key} is missing or of a wrong type")
+    return table[key]
+
+
+def check_format(table: Table, known: int) -> None:
+    """The file is of a format that this residua knows, up to ``known``."""
+    version, writer = need(table, "format", int), need(table, "residua", str)
+    if version > known:
+        raise ModelFileError(
+            f"was written by a newer residua ({one_line(writer, 20)}, file format {version}; this is {__version__} "
+            f"and reads up to {known}); upgrade residua."
+        )
+    if version < 1:
+        raise damaged(f"format is {version}")
+
+
+def number(value: float) -> float | str:
+    """A float; JSON has no infinity."""
+    return float(value) if math.isfinite(value) else str(float(value))
+
+
+def numbers(values: Mapping[str, float]) -> dict[str, float | str]:
+    return {name: number(value) for name, value in values.items()}
+
+
+def read_number(value: Any) -> float:
+    if type(value) not in (int, float) and value not in NOT_FINITE:
+        raise damaged(f"a number is {one_line(repr(value), 40)}")
+    return float(value)
+
+
+def read_numbers(table: Table, key: str, names: tuple[str, ...]) -> dict[str, float]:
+    """One number for each of these edge types."""
+    values = need(table, key, dict)
+    if tuple(values) != names:
+        raise damaged(f"{key} has other edge types than the graph")
+    return {name: read_number(value) for name, value in values.items()}
+
+
+def plain(value: Any, name: str) -> Any:
+    """An id or a name as JSON keeps it: tuples become lists, numpy's scalars Python's."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if type(value) is tuple:
+        return [plain(part, name) for part in value]
+    if type(value) in (bool, int, str) or (type(value) is float and math.isfinite(value)):
+        return value
+    raise ValueError(
+        f"{name} {one_line(repr(value), 60)} is of type {type(value).__name__}, which a model file does not keep; "
+        "use int, str, finite float, bool or tuples of these."
+    )
+
+
+def plain_or_none(value: Any, name: str) -> Any:
+    return None if value is None else plain(value, name)
+
+
+def restore(values: Any, count: int, name: str) -> np.ndarray:
+    """(count,) array of the ids or names that ``plain`` made these of."""
+    if type(values) is not list or len(values) != count:
+        raise damaged(f"{name} are not {count}")
+    return np.fromiter(map(_restore_one, values), object, count)
+
+
+def _restore_one(value: Any) -> Hashable:
+    if type(value) is list:
+        return tuple(_restore_one(part) for part in value)
+    if type(value) not in (bool, int, str, float):
+        raise damaged(f"an id or a name is {one_line(repr(value), 40)}")
+    return value
+
+
+def pack_arrays(arrays: Mapping[str, np.ndarray]) -> bytes:
+    """Arrays by name; one that lies column by column keeps its layout, since sums depend on it in the last bit."""
+    packed = {}
+    for name, array in arrays.items():
+        by_column = array.flags.f_contiguous and not array.flags.c_contiguous
+        packed[f"{name}.T" if by_column else name] = np.asarray(array.T if by_column else array, order="C")
+    return to_safetensors(packed)
+
+
+class Arrays:
+    """The arrays of a file: each is taken once, and checked."""
+
+    def __init__(self, data: bytes):
+        self.left: dict[str, np.ndarray] = {}
+        # safetensors itself refuses shapes that differ from the bytes there are.
+        for key, array in from_safetensors(data).items():
+            name = key.removesuffix(".T")
+            if name in self.left:
+                raise damaged(f"array {name!r} comes twice")
+            self.left[name] = array if name == key else array.T
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.left
+
+    def take(self, name: str, shape: tuple, dtype: type | np.dtype = np.float64, finite: bool = True) -> np.ndarray:
+        """The array of that name, of that dtype and shape (None: any length)."""
+        array = self.left.pop(name, None)
+        if array is None:
+            raise damaged(f"array {name} is missing")
+        fits = array.ndim == len(shape) and all(b in (None, a) for a, b in zip(array.shape, shape, strict=True))
+        if array.dtype != dtype or not fits:
+            raise damaged(f"array {name} is {array.dtype} of shape {array.shape}, not {np.dtype(dtype)} of {shape}")
+        if finite and not np.isfinite(array).all():
+            raise damaged(f"array {name} is not finite")
+        return array
+
+    def check_empty(self) -> None:
+        if self.left:
+            raise damaged(f"it has unknown arrays {one_line(sorted(self.left))}")

@@ -1,0 +1,159 @@
+"""Columns of a table as ids, numbers or text; a cell that does not fit is named with its file, line and column."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from residua.io.tables.files import line_of, read_file
+from residua.validation import printable
+
+NUMBERS, TEXT, EMPTY, OTHER = "numbers", "text", "empty", "other"  # what is in a column
+CODE = r"[+-]?0\d+"  # digits after a zero are a code, not a number
+
+
+@dataclass(frozen=True)
+class Table:
+    """A file and its columns.
+
+    ``missing`` are words that stand for an empty cell, except among ids.
+    """
+
+    path: Path
+    frame: pd.DataFrame
+    separator: str | None  # None: Parquet
+    missing: tuple[str, ...] = ()
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str], missing: tuple[str, ...] = ()) -> Table:
+        return cls(Path(path), *read_file(path), missing)
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self.frame.columns)
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    def place(self, row: int, column: str | None = None) -> str:
+        """Where a cell is, as an editor or a viewer shows it."""
+        if self.separator is None:
+            where = f"{self.path} row {row + 1}"
+        else:
+            where = f"{self.path} line {line_of(self.path, self.separator, row)}"
+        return where if column is None else f"{where}, column {column!r}"
+
+    def need(self, column: str, option: str) -> str:
+        """``column``, which the file has."""
+        if column in self.frame:
+            return column
+        near = difflib.get_close_matches(column, self.columns, 1)
+        guess = f" did you mean {near[0]!r}?" if near else ""
+        raise ValueError(
+            f"{self.path} has no column {column!r} ({option});{guess} its columns are {shown(self.columns)}."
+        )
+
+    def cells(self, column: str) -> pd.Series:
+        """The column with missing cells as such."""
+        cells = self.frame[column]
+        if isinstance(cells.dtype, pd.CategoricalDtype):
+            cells = cells.astype(cells.cat.categories.dtype)
+        return cells.mask(cells.isin(self.missing)) if self.missing and _is_text(cells) else cells
+
+    def ids(self, column: str) -> pd.Series:
+        """Every cell an id: int64 where the file says that they are whole numbers, else text as it is written."""
+        cells = self.frame[column]
+        if cells.isna().any():
+            row = int(np.argmax(cells.isna()))
+            raise ValueError(f"{self.place(row, column)}: the id is empty; fill it in, or drop the line.")
+        if pd.api.types.is_integer_dtype(cells.dtype) and cells.max() <= np.iinfo(np.int64).max:
+            return cells.astype(np.int64)
+        return as_text(cells)
+
+    def numbers(self, column: str, remedy: str = "", settled: bool = False) -> np.ndarray:
+        """(n,) floats, NaN where a cell is empty; ``settled``: no option can change column or meaning of words."""
+        cells = self.cells(column)
+        if not (pd.api.types.is_numeric_dtype(cells.dtype) or _is_text(cells) or cells.isna().all()):
+            raise ValueError(f"{self.path} column {column!r} holds {cells.dtype}, not numbers; give numbers.{remedy}")
+        values = _parsed(cells)
+        wrong = ~np.isfinite(values) & ~cells.isna().to_numpy()
+        if wrong.any() and not np.isfinite(values).any() and not settled:
+            text = short(cells[wrong].iloc[0])
+            raise ValueError(
+                f"{self.path} column {column!r} holds text such as {text}, not numbers; name another column."
+            )
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            more = f" (and {wrong.sum() - 1:,} more)" if wrong.sum() > 1 else ""
+            what = f"{self.place(row, column)}: {short(cells.iloc[row])} is not a number{more}; write a number"
+            if settled:
+                raise ValueError(f"{what}, or leave the cell empty.")
+            raise ValueError(
+                f"{what}, leave the cell empty, or say that the word means empty: "
+                f"--missing {_word(cells.iloc[row])}{remedy}."
+            )
+        return values
+
+    def text(self, column: str) -> pd.Series:
+        """Text as it is written, missing where a cell is empty."""
+        return as_text(self.cells(column))
+
+    def kind(self, column: str) -> str:
+        """What is in a column: numbers, text, nothing, or something else such as dates or lists.
+
+        Text counts as numbers where at least half of the cells read as such, and none as a code like 0123.
+        """
+        cells = self.cells(column)
+        known = cells.dropna()
+        if not len(known):
+            return EMPTY
+        if pd.api.types.is_numeric_dtype(cells.dtype):
+            return OTHER if pd.api.types.is_complex_dtype(cells.dtype) else NUMBERS
+        if not _is_text(cells):
+            return OTHER
+        if known.str.fullmatch(CODE).any():
+            return TEXT
+        return NUMBERS if 2 * np.isfinite(_parsed(known)).sum() >= len(known) else TEXT
+
+
+def as_text(cells: pd.Series) -> pd.Series:
+    """Cells as text, missing ones as None; 7 and 7.0 are both "7"."""
+    if _is_text(cells):
+        return cells.astype(object).where(cells.notna(), None)
+    values = cells.to_numpy(object)
+    if pd.api.types.is_float_dtype(cells.dtype):
+        values = np.array([int(v) if not pd.isna(v) and float(v).is_integer() else v for v in values], object)
+    written = [None if missing else str(v) for v, missing in zip(values, cells.isna(), strict=True)]
+    return pd.Series(written, index=cells.index, dtype=object)
+
+
+def _is_text(cells: pd.Series) -> bool:
+    if pd.api.types.is_object_dtype(cells.dtype):
+        return all(isinstance(value, str) for value in cells.dropna())
+    return pd.api.types.is_string_dtype(cells.dtype)
+
+
+def _parsed(cells: pd.Series) -> np.ndarray:
+    """Floats; NaN where a cell is empty or no number."""
+    return pd.to_numeric(cells, errors="coerce").to_numpy(float, na_value=np.nan)
+
+
+def short(value: Any, length: int = 40) -> str:
+    text = repr(value)
+    return text if len(text) <= length else text[: length - 4] + "...'"
+
+
+def _word(value: Any) -> str:
+    text = printable(value)
+    return text if text.isalnum() else f'"{text[:20]}"'
+
+
+def shown(names: list[str], most: int = 12) -> str:
+    """Names for a message, not too many of them."""
+    return ", ".join(map(printable, names[:most])) + (f", ... ({len(names)} in all)" if len(names) > most else "")

@@ -1,0 +1,257 @@
+"""A node table and an edge table as a graph, features and labels."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from residua.graph import Graph
+from residua.io.tables.columns import NUMBERS, Table, as_text, short
+from residua.io.tables.recipe import Recipe, choose_columns, learn_values
+
+PathLike = str | os.PathLike[str]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns are what, as far as the user has said; None stands for the default.
+
+    Parameters
+    ----------
+    target : column of the node table with the labels, empty where unknown
+    id : column of the node table; "id", or else the first
+    features, categorical, exclude : columns of the node table to use, to read as text, and to leave out
+    source, to : columns of the edge table; "source" and "target", or else the first two
+    weight, edge_type : columns of the edge table
+    missing : words that stand for an empty cell
+    skip_unknown : leave out edges to nodes that are not in the node table
+    """
+
+    target: str
+    id: str | None = None
+    features: tuple[str, ...] | None = None
+    categorical: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    source: str | None = None
+    to: str | None = None
+    weight: str | None = None
+    edge_type: str | None = None
+    missing: tuple[str, ...] = ()
+    skip_unknown: bool = False
+
+
+@dataclass(frozen=True)
+class NodeData:
+    """What two tables say, and what was done about it."""
+
+    graph: Graph
+    X: pd.DataFrame | None  # None: no features
+    y: np.ndarray  # NaN where unknown
+    recipe: Recipe
+    filled: dict[str, int]  # empty cells of each feature column
+    left_out: dict[str, str]  # columns of the node table that are not used, and why
+    edge_columns_left: list[str]
+    notes: list[str]
+
+
+def read_tables(nodes: PathLike, edges: PathLike, columns: Columns) -> NodeData:
+    """Read both files, and learn how to encode the features."""
+    node_table, edge_table = Table.read(nodes, columns.missing), Table.read(edges, columns.missing)
+    recipe = _names(node_table, edge_table, columns)
+    y = _labels(node_table, recipe.target)
+    taken = {recipe.id, recipe.target}
+    chosen = choose_columns(node_table, taken, columns.features, columns.categorical, columns.exclude)
+    medians, values = learn_values(node_table, chosen)
+    recipe = replace(recipe, medians=medians, values=values)
+    return _read(node_table, edge_table, recipe, y, columns.skip_unknown, chosen.left_out)
+
+
+def read_again(nodes: PathLike, edges: PathLike, recipe: Recipe, skip_unknown: bool = False) -> NodeData:
+    """Read other files as those of a fit were read; labels in the target column, if it is there, are known."""
+    node_table, edge_table = Table.read(nodes, recipe.missing), Table.read(edges, recipe.missing)
+    node_table.need(recipe.id, "the id column of the model")
+    for column in (recipe.source, recipe.to, recipe.weight, recipe.edge_type):
+        if column is not None:
+            edge_table.need(column, "a column of the model's edges")
+    there = recipe.target in node_table.columns
+    y = node_table.numbers(recipe.target, settled=True) if there else np.full(len(node_table), np.nan)
+    return _read(node_table, edge_table, recipe, y, skip_unknown, {})
+
+
+def read_labels(path: PathLike, graph: Graph, recipe: Recipe) -> np.ndarray:
+    """(n,) labels of some nodes of a graph, from a table with an id and a target column; NaN elsewhere."""
+    table = Table.read(path, recipe.missing)
+    ids, nodes = _unique_alike(table, table.need(recipe.id, "the id column of the model"), graph)
+    labels = table.numbers(table.need(recipe.target, "the target of the model"), settled=True)
+    if np.isnan(labels).all():
+        raise ValueError(f"{path} has no label: every cell of column {recipe.target!r} is empty; fill some in.")
+    at = nodes.get_indexer(ids)
+    if (at < 0).any():
+        row, rest = int(np.argmax(at < 0)), int((at < 0).sum()) - 1
+        more = f" (and {rest:,} more)" if rest else ""
+        raise ValueError(
+            f"{table.place(row, recipe.id)}: node {short(ids[row])}{more} is none of the {graph.n_nodes:,} nodes of "
+            "the model; leave it out, or for other nodes give --nodes and --edges."
+        )
+    y = np.full(graph.n_nodes, np.nan)
+    y[at] = labels
+    return y
+
+
+def rows_like(path: PathLike, graph: Graph, recipe: Recipe | None, numbers: tuple[str, ...] = ()) -> pd.DataFrame:
+    """A node table with its rows in the order of a graph's nodes.
+
+    Columns of numbers come as such, and others as text; those named in ``numbers`` have to be numbers.
+    """
+    nodes = Table.read(path, recipe.missing if recipe else ())
+    id_column = nodes.need(recipe.id, "the id column of the model") if recipe else _id_column(nodes, None)
+    ids, wanted = _unique_alike(nodes, id_column, graph)
+    rows = ids.get_indexer(wanted)
+    if (rows < 0).any():
+        absent = graph.nodes[rows < 0]
+        raise ValueError(
+            f"{path} lacks {len(absent):,} of the {graph.n_nodes:,} nodes of the model, such as {short(absent[0])}; "
+            "give the node table of the fit."
+        )
+    for column in numbers:
+        nodes.need(column, "--x and --y")
+    columns = [column for column in nodes.columns if column.strip()]
+    table = {c: nodes.numbers(c) if c in numbers or nodes.kind(c) == NUMBERS else nodes.text(c) for c in columns}
+    return pd.DataFrame(table).iloc[rows].reset_index(drop=True)
+
+
+def _read(
+    nodes: Table, edges: Table, recipe: Recipe, y: np.ndarray, skip_unknown: bool, left_out: dict[str, str]
+) -> NodeData:
+    graph, notes = _graph(nodes, edges, recipe, skip_unknown)
+    X, filled, more = recipe.encode(nodes)
+    used = {recipe.source, recipe.to, recipe.weight, recipe.edge_type}
+    return NodeData(graph, X, y, recipe, filled, left_out, [c for c in edges.columns if c not in used], notes + more)
+
+
+def _labels(nodes: Table, column: str) -> np.ndarray:
+    return nodes.numbers(column, "; an empty cell is a node whose label is unknown")
+
+
+def _names(nodes: Table, edges: Table, columns: Columns) -> Recipe:
+    """The columns that were named, else those that are usual."""
+    id_column = _id_column(nodes, columns.id)
+    target = nodes.need(columns.target, "--target")
+    if id_column == target:
+        raise ValueError(f"{nodes.path}: {target!r} is the target and cannot be the id too; name the id column: --id.")
+    if len(edges.columns) < 2:
+        raise ValueError(
+            f"{edges.path} has one column, {edges.columns[0]!r}; an edge has two ends, in columns source and target."
+        )
+    ends = []
+    for k, (given, usual, option) in enumerate(
+        [(columns.source, "source", "--source"), (columns.to, "target", "--target-node")]
+    ):
+        default = usual if usual in edges.columns else edges.columns[k]
+        ends.append(edges.need(given, option) if given else default)
+    if ends[0] == ends[1]:
+        raise ValueError(
+            f"{edges.path}: column {ends[0]!r} cannot be both ends of an edge; name them by --source and --target-node."
+        )
+    for column, option in ((columns.weight, "--weight"), (columns.edge_type, "--edge-type")):
+        if column is not None:
+            edges.need(column, option)
+    return Recipe(id_column, target, ends[0], ends[1], columns.weight, columns.edge_type, columns.missing)
+
+
+def _id_column(nodes: Table, given: str | None) -> str:
+    if given is not None:
+        return nodes.need(given, "--id")
+    return "id" if "id" in nodes.columns else nodes.columns[0]
+
+
+def _graph(nodes: Table, edges: Table, recipe: Recipe, skip_unknown: bool) -> tuple[Graph, list[str]]:
+    ids, *ends = _alike(nodes.ids(recipe.id), edges.ids(recipe.source), edges.ids(recipe.to))
+    _check_unique(nodes, recipe.id, ids)
+    kept = np.ones(len(edges), bool)
+    for column, end in zip((recipe.source, recipe.to), ends, strict=True):
+        unknown = ~end.isin(ids).to_numpy()
+        if unknown.any() and not skip_unknown:
+            raise _unknown_node(nodes, edges, column, ids, end, unknown)
+        kept &= ~unknown
+    if not kept.any():
+        raise ValueError(f"{edges.path} has no edge between nodes of {nodes.path}; do both use the same ids?")
+    weight = None if recipe.weight is None else _weights(edges, recipe.weight)[kept]
+    kind = None if recipe.edge_type is None else _types(edges, recipe.edge_type)[kept]
+    try:
+        graph = Graph.from_edges(ends[0][kept], ends[1][kept], weight, kind, nodes=ids)
+    except ValueError as error:
+        raise ValueError(f"{edges.path}: {error}") from None
+    skipped = int((~kept).sum())
+    notes = [f"{edges.path}: {skipped:,} edges to nodes that are not in {nodes.path} are left out."] if skipped else []
+    return graph, notes
+
+
+def _alike(*columns: pd.Series) -> list[pd.Series]:
+    """Ids of one kind: numbers where all are, else text."""
+    if all(column.dtype == np.int64 for column in columns):
+        return list(columns)
+    return [as_text(column) for column in columns]
+
+
+def _unique_alike(table: Table, column: str, graph: Graph) -> tuple[pd.Index, pd.Index]:
+    """The ids of a table, each there once, and those of a graph that was read before."""
+    ids, nodes = _alike(table.ids(column), pd.Series(graph.nodes))
+    _check_unique(table, column, ids, "give every node one line.")
+    return pd.Index(ids), pd.Index(nodes)
+
+
+def _check_unique(
+    nodes: Table, column: str, ids: pd.Series, remedy: str = "give every node one line, or name the id column: --id."
+) -> None:
+    again = ids.duplicated().to_numpy()
+    if again.any():
+        row = int(np.argmax(again))
+        first = int(np.argmax((ids == ids.iloc[row]).to_numpy()))
+        more = f" ({again.sum():,} ids are repeated)" if again.sum() > 1 else ""
+        raise ValueError(
+            f"{nodes.place(row, column)}: id {short(ids.iloc[row])} was there before, {_ordinal(nodes, first)}{more}; "
+            f"{remedy}"
+        )
+
+
+def _ordinal(table: Table, row: int) -> str:
+    return "in" + table.place(row).removeprefix(str(table.path))
+
+
+def _unknown_node(
+    nodes: Table, edges: Table, column: str, ids: pd.Series, end: pd.Series, unknown: np.ndarray
+) -> ValueError:
+    row = int(np.argmax(unknown))
+    node = end.iloc[row]
+    same = ids[as_text(ids).str.strip().str.lstrip("0") == str(node).strip().lstrip("0")]
+    near = f" (there is {short(same.iloc[0])}: mind zeros and spaces)" if len(same) else ""
+    if not near and (as_text(ids) == str(node).removesuffix(".0")).any():
+        near = f" (there is {str(node).removesuffix('.0')}: ids were written as decimal numbers here)"
+    rest = int(unknown.sum()) - 1
+    more = f", nor are those of {rest:,} more {'lines' if rest > 1 else 'line'}" if rest else ""
+    return ValueError(
+        f"{edges.place(row, column)}: node {short(node)} is not in {nodes.path}{near}{more}; "
+        "add a line for it there, or leave such edges out: --skip-unknown."
+    )
+
+
+def _weights(edges: Table, column: str) -> np.ndarray:
+    weights = edges.numbers(column)
+    wrong = ~(weights >= 0)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        what = "empty" if np.isnan(weights[row]) else f"{weights[row]:g}"
+        raise ValueError(f"{edges.place(row, column)}: the weight is {what}; give a number that is not negative.")
+    return weights
+
+
+def _types(edges: Table, column: str) -> pd.Series:
+    types = edges.text(column)
+    if types.isna().any():
+        row = int(np.argmax(types.isna()))
+        raise ValueError(f"{edges.place(row, column)}: the edge type is empty; fill it in.")
+    return types

@@ -1,0 +1,174 @@
+"""How a node table became features, kept with the model so that a new table becomes the same features.
+
+    numbers: an empty cell takes the column's median;    text: one column a value, and an empty cell is a value too
+
+The work is done by scikit-learn's ``ColumnTransformer``. Medians and values say all of it, so they are what a model
+file holds, as JSON: no type to trust, and nothing slow to import.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from residua.io.tables.columns import EMPTY, NUMBERS, OTHER, Table, shown
+
+if TYPE_CHECKING:
+    from sklearn.compose import ColumnTransformer
+
+NONE = "(empty)"  # the value of an empty cell among text
+MOST_VALUES = 64  # of a text column that becomes features without being asked for
+MOST_ASKED = 1000
+MOST_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Names of the columns of both tables, and what is needed to encode the features.
+
+    Parameters
+    ----------
+    id, target : columns of the node table
+    source, to, weight, edge_type : columns of the edge table
+    missing : words that stand for an empty cell
+    medians : of each column of numbers
+    values : of each column of text, in the order of the features
+    """
+
+    id: str
+    target: str
+    source: str
+    to: str
+    weight: str | None = None
+    edge_type: str | None = None
+    missing: tuple[str, ...] = ()
+    medians: dict[str, float] = field(default_factory=dict)
+    values: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def feature_names(self) -> list[str]:
+        """Of the encoded columns."""
+        return [*self.medians, *(f"{column}={value}" for column, values in self.values.items() for value in values)]
+
+    @cached_property
+    def transformer(self) -> ColumnTransformer:
+        """Scikit-learn's, fitted: a table of one row has the medians for its medians."""
+        from sklearn.compose import ColumnTransformer
+        from sklearn.impute import SimpleImputer
+        from sklearn.preprocessing import OneHotEncoder
+
+        onehot = OneHotEncoder(
+            categories=[np.array(values, object) for values in self.values.values()],
+            handle_unknown="ignore",
+            sparse_output=False,
+        )
+        parts = [
+            ("numbers", SimpleImputer(strategy="median"), list(self.medians)),
+            ("text", onehot, list(self.values)),
+        ]
+        row = self.medians | {column: values[0] for column, values in self.values.items()}
+        return ColumnTransformer([part for part in parts if part[2]]).fit(pd.DataFrame([row]))
+
+    def encode(self, nodes: Table) -> tuple[pd.DataFrame | None, dict[str, int], list[str]]:
+        """Features of every row (None if there are none), the empty cells of each column, and notes."""
+        columns: dict[str, object] = {}
+        filled, notes = {}, []
+        for column in self.medians:
+            numbers = nodes.numbers(nodes.need(column, "a feature of the model"), other_reading(column))
+            filled[column] = int(np.isnan(numbers).sum())
+            columns[column] = numbers
+        for column, values in self.values.items():
+            text = nodes.text(nodes.need(column, "a feature of the model"))
+            filled[column] = int(text.isna().sum())
+            columns[column] = text = text.fillna(NONE)
+            unknown = sorted(set(text) - set(values))
+            if unknown:
+                notes.append(
+                    f"{nodes.path} column {column!r} has values that the model has not seen: "
+                    f"{shown(unknown, MOST_SHOWN)}; they count as none of its values."
+                )
+        if not columns:
+            return None, {}, []
+        array = self.transformer.transform(pd.DataFrame(columns))
+        return pd.DataFrame(array, columns=self.feature_names), {c: n for c, n in filled.items() if n}, notes
+
+
+def other_reading(column: str) -> str:
+    """What else may be done about a column that is not quite numbers."""
+    return f", or read the column as text: --categorical {column}, or leave it out: --exclude {column}"
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Feature columns by kind, and the columns that are not used with the reason."""
+
+    numbers: list[str]
+    text: list[str]
+    left_out: dict[str, str]
+
+
+def choose_columns(
+    nodes: Table,
+    taken: set[str],
+    features: tuple[str, ...] | None,
+    categorical: tuple[str, ...],
+    exclude: tuple[str, ...],
+) -> Chosen:
+    """Which columns become features: those asked for, else all that can."""
+    for option, names in (("--features", features or ()), ("--categorical", categorical), ("--exclude", exclude)):
+        for name in names:
+            nodes.need(name, option)
+    wrong = [name for name in features or () if name in taken]
+    if wrong:
+        raise ValueError(f"--features names {wrong[0]!r}, which is the id or the target; leave it out.")
+    chosen = Chosen([], [], {})
+    for column in nodes.columns:
+        if column in taken or column in exclude:
+            continue
+        if features is not None and column not in features:
+            chosen.left_out[column] = "not among --features"
+            continue
+        _choose(nodes, column, chosen, asked=features is not None, as_text=column in categorical)
+    return chosen
+
+
+def _choose(nodes: Table, column: str, chosen: Chosen, *, asked: bool, as_text: bool) -> None:
+    kind = nodes.kind(column)
+    reason = None
+    if not asked and (not column.strip() or column.startswith("__index_level_")):
+        reason = "it has no name"
+    elif kind == EMPTY:
+        reason = "every cell is empty"
+    elif kind == OTHER and not as_text:
+        reason = f"{nodes.cells(column).dtype}, neither numbers nor text"
+    elif kind == NUMBERS and not as_text:
+        chosen.numbers.append(column)
+        return
+    else:
+        count = nodes.text(column).nunique()
+        if count > (most := _most_values(nodes, asked or as_text)):
+            reason = f"text with {count:,} different values, more than {most:,}"
+        elif count == 1 and not asked:
+            reason = "the same text in every cell"
+    if reason is None:
+        chosen.text.append(column)
+    elif asked or as_text:
+        raise ValueError(f"{nodes.path} column {column!r} cannot be a feature: {reason}; leave it out.")
+    else:
+        chosen.left_out[column] = reason
+
+
+def _most_values(nodes: Table, asked: bool) -> int:
+    """Different values that a text column may have: few enough to occur again."""
+    return MOST_ASKED if asked else min(MOST_VALUES, len(nodes) // 2)
+
+
+def learn_values(nodes: Table, chosen: Chosen) -> tuple[dict[str, float], dict[str, tuple[str, ...]]]:
+    """Medians of the columns of numbers, and the values of those of text."""
+    medians = {c: float(np.nanmedian(nodes.numbers(c, other_reading(c)))) for c in chosen.numbers}
+    values = {c: tuple(sorted(set(nodes.text(c).fillna(NONE)))) for c in chosen.text}
+    return medians, values

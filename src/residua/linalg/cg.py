@@ -1,0 +1,114 @@
+"""Conjugate gradients for many right-hand sides at once.
+
+    A X = B,   each column until |b - A x| <= tol |b|
+
+Columns that have arrived are set aside, so the block shrinks to those still under way.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+from residua.linalg.kernels import rows as kernels
+from residua.linalg.operator import Operator, Shifted, Sparse, on_lines
+
+# Below this many entries one compiled call beats a Python loop over parallel kernels.
+SMALL = 300_000
+
+
+class NotConverged(UserWarning):
+    """An iteration stopped before its goal; the message carries its numbers."""
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Columns of the solution, and the evidence for them."""
+
+    X: np.ndarray
+    iterations: np.ndarray  # (k,) steps taken by each column
+    residual: np.ndarray  # (k,) |b - A x| / |b|
+    converged: np.ndarray  # (k,) bool
+
+
+@dataclass(frozen=True)
+class CG:
+    """Conjugate gradients for a symmetric positive definite operator.
+
+    Parameters
+    ----------
+    tol : stop a column when its residual is below ``tol`` times the norm of its right-hand side
+    max_iter : give up after this many steps, with a warning
+    """
+
+    tol: float = 1e-10
+    max_iter: int = 10_000
+
+    def solve(self, A: Operator, B: np.ndarray, start: np.ndarray | None = None) -> Solution:
+        """Solve ``A X = B`` for B of shape (n,) or (n, k), from ``start`` or from zero."""
+        block = np.ascontiguousarray(B[:, None] if B.ndim == 1 else B, A.dtype)
+        X = np.zeros_like(block) if start is None else np.array(start, A.dtype).reshape(block.shape)
+        norm = np.linalg.norm(block, axis=0).astype(float)
+        X[:, norm == 0] = 0
+        tol = max(self.tol, 4 * np.finfo(A.dtype).eps)
+        if block.shape[1] == 1 and isinstance(A, Shifted) and isinstance(A.S, Sparse) and A.S.nnz < SMALL:
+            steps, rr = self._column(A, A.S, block, X, tol * norm)
+        else:
+            steps, rr = self._block(A, block, X, tol * norm)
+        with np.errstate(invalid="ignore"):
+            residual = np.where(norm > 0, np.sqrt(rr) / np.where(norm > 0, norm, 1), 0.0)
+        solution = Solution(X.reshape(B.shape), steps, residual, residual <= tol)
+        if not solution.converged.all():
+            warnings.warn(
+                f"CG stopped after {steps.max()} steps with relative residual {residual.max():.1e} > {tol:.1e} "
+                f"in {(~solution.converged).sum()} of {len(steps)} columns; raise max_iter or loosen tol.",
+                NotConverged,
+                stacklevel=2,
+            )
+        return solution
+
+    def _column(
+        self, A: Shifted, S: Sparse, b: np.ndarray, X: np.ndarray, goal: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        x = np.ascontiguousarray(X[:, 0])
+        matrix = (S.indptr, S.indices, S.weights, S.scale)
+        step, rr = kernels.cg_column(
+            *matrix, A.dtype.type(A.alpha), np.ascontiguousarray(b[:, 0]), x, goal[0] ** 2, self.max_iter
+        )
+        X[:, 0] = x
+        return np.array([step]), np.array([rr])
+
+    def _block(self, A: Operator, B: np.ndarray, X: np.ndarray, goal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        k = B.shape[1]
+        R, _ = A.combine(X, -np.ones(k), B, np.ones(k), inner=False)
+        P = on_lines(R)
+        steps, final = np.zeros(k, int), np.zeros(k)
+        live = np.arange(k)  # columns of the caller that the working block still holds
+        rr = np.einsum("ij,ij->j", R, R, dtype=float)
+        goal, x, AP = goal**2, X, np.empty_like(P)
+        for _ in range(self.max_iter):
+            moving = rr > goal[live]
+            if not moving.any():
+                break
+            if 2 * moving.sum() <= len(live):
+                self._set_aside(X, x, final, rr, live, ~moving)
+                x, R, P, rr, live = x[:, moving], R[:, moving], P[:, moving], rr[moving], live[moving]
+                x, R, P = np.ascontiguousarray(x), np.ascontiguousarray(R), on_lines(P)
+                AP = np.empty_like(P)
+                moving = np.ones(len(live), bool)
+            _, pap = A.combine(P, np.ones(len(live)), out=AP)
+            a = np.where(moving & (pap > 0), rr / np.where(pap > 0, pap, 1), 0)
+            old, rr = rr, np.where(moving, A.add_scaled(R, AP, -a), rr)
+            A.advance(x, P, R, a, np.where(moving, rr / np.where(old > 0, old, 1), 0))
+            steps[live] += moving
+        self._set_aside(X, x, final, rr, live, np.ones(len(live), bool))
+        return steps, final
+
+    @staticmethod
+    def _set_aside(X, x, final, rr, live, done):
+        """Copy the columns marked ``done`` from the working block to the caller's."""
+        if x is not X:
+            X[:, live[done]] = x[:, done]
+        final[live[done]] = rr[done]

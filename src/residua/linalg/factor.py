@@ -1,0 +1,226 @@
+"""Sparse factorisation of a positive definite matrix, and what follows from it exactly.
+
+    P A P' = L D L',   logdet A = sum log D,   Z = A^-1 on the pattern of L
+
+CHOLMOD factors where scikit-sparse is installed, SuperLU (scipy) elsewhere; where one pattern is factored many times,
+compiled code of our own (``ldl.py``) while L is small. Z gives the diagonal of the inverse and the trace of
+``A^-1 S`` for any S with A's pattern.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from importlib.util import find_spec
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.linalg import splu
+
+from residua.linalg.kernels.compiled import compiled
+from residua.linalg.ldl import LDL, Pattern
+from residua.linalg.operator import Shifted, Sparse
+
+# Entries of L per column, squared and summed: up to here the compiled factor is faster than SuperLU's blocks.
+COMPILED_WORK = 2e8
+HAS_CHOLMOD = find_spec("sksparse") is not None
+
+
+class Factor:
+    """``A[order][:, order] = L D L'`` with unit lower triangular L.
+
+    Parameters
+    ----------
+    A : sparse symmetric positive definite matrix
+    cholmod : use CHOLMOD; by default where scikit-sparse is installed
+    ordered : the rows are in a good order already
+    """
+
+    def __init__(self, A: sp.csc_array, cholmod: bool | None = None, ordered: bool = False):
+        self.A = sp.csc_array(A)
+        if HAS_CHOLMOD if cholmod is None else cholmod:
+            self._factor_cholmod()
+        else:
+            self._factor_superlu("NATURAL" if ordered else "MMD_AT_PLUS_A")
+        if not (self.D > 0).all():
+            raise np.linalg.LinAlgError("matrix is not positive definite")
+
+    def _factor_superlu(self, order: str) -> None:
+        options = {"SymmetricMode": True}
+        try:
+            lu = splu(self.A, permc_spec=order, diag_pivot_thresh=0.0, panel_size=4, options=options)
+        except RuntimeError:  # "Factor is exactly singular"
+            raise np.linalg.LinAlgError("matrix is not positive definite") from None
+        if not np.array_equal(lu.perm_r, lu.perm_c):
+            raise np.linalg.LinAlgError("matrix is not positive definite")
+        self.order = np.argsort(lu.perm_c)
+        self.D = lu.U.diagonal()
+        self.solve = lu.solve
+        self._lower = lambda: lu.L
+
+    def _factor_cholmod(self):
+        from sksparse.cholmod import CholmodNotPositiveDefiniteError, cholesky
+
+        try:
+            factor = cholesky(self.A)
+        except CholmodNotPositiveDefiniteError:
+            raise np.linalg.LinAlgError("matrix is not positive definite") from None
+        self.order = factor.P()
+        self.D = np.asarray(factor.D())
+        self.solve = factor.solve_A
+        self._lower = lambda: factor.L_D()[0]
+
+    @property
+    def logdet(self) -> float:
+        return float(np.log(self.D).sum())
+
+    @cached_property
+    def inverse(self) -> sp.csr_array:
+        """Entries of ``A^-1`` on the pattern of L + L', which holds A's own."""
+        L = sp.csc_array(self._lower())
+        L.sort_indices()
+        pattern = Pattern(sp.csc_array(self.A[self.order][:, self.order]))
+        return LDL(pattern, self.D, pattern.spread(L)).inverse_in(self.order)
+
+
+class Family:
+    """Factors of ``I - sum_t alpha_t S_t`` for many alphas: order and pattern are found once, with the first."""
+
+    def __init__(self, terms: Sequence[Sparse], cholmod: bool | None = None):
+        self.cholmod, n = cholmod, terms[0].shape[0]
+        self.entries = [S.to_scipy().tocoo() for S in terms] + [sp.eye_array(n, format="coo")]
+        self._arrange(np.arange(n))
+        self.pattern: Pattern | None = None
+        self.ordered = False
+
+    def _arrange(self, place: np.ndarray) -> None:
+        """The terms and the identity with row i at ``place[i]``, each with a place for every entry of any."""
+        rows, columns = (place[np.concatenate([getattr(m, axis) for m in self.entries])] for axis in ("row", "col"))
+        ends = np.cumsum([0] + [m.nnz for m in self.entries])
+        self.parts = []
+        for m, first, last in zip(self.entries, ends, ends[1:], strict=False):
+            values = np.zeros(len(rows))
+            values[first:last] = m.data
+            self.parts.append(sp.coo_array((values, (rows, columns)), shape=m.shape).tocsc())
+
+    def factor(self, alpha: np.ndarray) -> Factor | LDL:
+        if not self.ordered:
+            self._find_order(alpha)
+        A = self._matrix(alpha)
+        return Factor(A, self.cholmod, ordered=True) if self.pattern is None else self.pattern.factor(A)
+
+    def _find_order(self, alpha: np.ndarray) -> None:
+        self._arrange(np.argsort(Factor(self._matrix(alpha), self.cholmod).order).astype(np.int32))
+        self.ordered = True
+        if not self.cholmod:
+            pattern = Pattern(self._matrix(alpha))
+            self.pattern = pattern if pattern.work <= COMPILED_WORK else None
+
+    def _matrix(self, alpha: np.ndarray) -> sp.csc_array:
+        *terms, identity = self.parts
+        values = identity.data - sum(a * term.data for a, term in zip(alpha, terms, strict=True))
+        return sp.csc_array((values, identity.indices, identity.indptr), identity.shape)
+
+    def traces(self, factor: Factor | LDL) -> np.ndarray:
+        """``tr((I - sum_t alpha_t S_t)^-1 S_t)`` for each t."""
+        return np.array([factor.inverse.multiply(term).sum() for term in self.parts[:-1]])
+
+
+def pair_sums(rows: sp.csr_array, Z: sp.csr_array) -> np.ndarray:
+    """``r_i' Z r_i`` for each row r_i; Z must hold every pair of entries of a row."""
+    Z.sort_indices()
+    return _pair_sums(rows.indptr, rows.indices, rows.data, Z.indptr, Z.indices, Z.data)
+
+
+@compiled
+def _pair_sums(indptr, indices, data, z_indptr, z_indices, z_data):
+    out = np.zeros(len(indptr) - 1)
+    for i in range(len(out)):
+        for e in range(indptr[i], indptr[i + 1]):
+            u = indices[e]
+            row = z_indices[z_indptr[u] : z_indptr[u + 1]]
+            for f in range(indptr[i], indptr[i + 1]):
+                at = z_indptr[u] + np.searchsorted(row, indices[f])
+                out[i] += data[e] * z_data[at] * data[f]
+    return out
+
+
+def factor_seconds(S: Sparse, limit: float = np.inf) -> float:
+    """Rough time to factor ``I - S``, told from the widest breadth-first level, which bounds a separator.
+
+    Nodes of degree 1 are stripped first: trees fill nothing in, however wide they are. The levels are not looked at
+    where the number of rows alone takes it past ``limit``.
+    """
+    rows = 8e-6 * S.shape[0]
+    return rows if rows > limit else rows + 2e-11 * float(_widest_level(S.indptr, S.indices)) ** 3
+
+
+def identity_minus(A: Shifted, room: sp.sparray | None = None) -> sp.csc_array:
+    """``I - alpha S`` with its values written out, and a place for every entry of S and of ``room``, if only a zero.
+
+    The selected inverse covers the pattern it is given, so entries that cancel or vanish have to keep theirs.
+    """
+    S = A.S.to_scipy().tocoo()
+    at = np.arange(A.shape[0])
+    rows, columns, values = [S.row, at], [S.col, at], [-A.alpha * S.data, np.ones(A.shape[0])]
+    if room is not None:
+        more = sp.coo_array(room)
+        rows, columns, values = [*rows, more.row], [*columns, more.col], [*values, np.zeros(more.nnz)]
+    places = np.concatenate(rows), np.concatenate(columns)
+    return sp.coo_array((np.concatenate(values), places), shape=A.shape).tocsc()
+
+
+@compiled
+def _widest_level(indptr, indices):
+    n = len(indptr) - 1
+    degree = np.zeros(n, np.int64)
+    for i in range(n):
+        for e in range(indptr[i], indptr[i + 1]):
+            degree[i] += indices[e] != i
+    queue = np.empty(n, np.int64)
+    head, tail = 0, 0
+    gone = np.zeros(n, np.bool_)
+    for i in range(n):
+        if degree[i] <= 1:
+            gone[i] = True
+            queue[tail] = i
+            tail += 1
+    while head < tail:
+        i = queue[head]
+        head += 1
+        for e in range(indptr[i], indptr[i + 1]):
+            j = indices[e]
+            degree[j] -= 1
+            if not gone[j] and degree[j] <= 1:
+                gone[j] = True
+                queue[tail] = j
+                tail += 1
+    widest = 0
+    level = np.full(n, -1, np.int64)
+    for root in range(n):
+        if gone[root] or level[root] >= 0:
+            continue
+        start = root
+        width = 0
+        for sweep in range(2):  # the second sweep starts at the far end of the first: longer, thinner levels
+            stamp = np.int64(sweep) * n
+            head, tail = 0, 1
+            queue[0] = start
+            level[start] = stamp
+            width, here, depth = 0, 0, stamp
+            while head < tail:
+                i = queue[head]
+                head += 1
+                if level[i] != depth:
+                    depth, here = level[i], 0
+                here += 1
+                width = max(width, here)
+                for e in range(indptr[i], indptr[i + 1]):
+                    j = indices[e]
+                    if not gone[j] and (level[j] < stamp):
+                        level[j] = level[i] + 1
+                        queue[tail] = j
+                        tail += 1
+            start = queue[tail - 1]
+        widest = max(widest, width)
+    return widest

@@ -1,0 +1,1 @@
+"""The loops that have to be fast, compiled by numba. Knows arrays alone."""

@@ -1,0 +1,355 @@
+"""Compiled loops over CSR rows: the one place where time is spent.
+
+    out = (S V) p + Z q,   S = diag(s) A diag(s),   and the column inner products out'V
+
+A is stored by rows (indptr, indices) with weights w, or with none where every weight is 1: the pattern and the
+scale s say all. Rows are dealt in blocks of equal work. Partial sums are kept per block and added in order, so a
+result does not depend on the number of threads.
+"""
+
+from typing import Any
+
+import numpy as np
+from numba import prange
+
+from residua.linalg.kernels.compiled import compiled
+from residua.linalg.kernels.registers import MASKED_GATHERS, combined_row, gathered_total
+
+# Sums may be re-ordered for vector registers; infinities and NaN keep their meaning.
+FAST = {"reassoc", "contract", "nsz", "arcp"}
+# Of functions that other compiled ones call. Out of line, the copy that a process happens to load first serves all of
+# them, and copies that were optimised in different surroundings add in different order.
+INNER: dict[str, Any] = {"fastmath": FAST, "forceinline": True}
+BLOCKS = 128
+
+
+def row_blocks(indptr: np.ndarray) -> np.ndarray:
+    """Borders of ``BLOCKS`` runs of rows with about equal work (entries plus rows)."""
+    n = len(indptr) - 1
+    work = indptr + np.arange(n + 1)
+    return np.searchsorted(work, np.linspace(0, work[-1], min(BLOCKS, max(n, 1)) + 1)).astype(np.int64)
+
+
+@compiled(**INNER)
+def _looped_total(x, indices, weights, first, last):
+    total = x[:1].sum() * 0
+    # Unsigned positions: numba would test a signed one for counting from the end.
+    for e in range(np.uint64(first), np.uint64(last)):
+        value = x[np.uint64(indices[e])]
+        total += value if weights is None else weights[e] * value
+    return total
+
+
+row_total = gathered_total if MASKED_GATHERS else _looped_total
+
+
+@compiled(**INNER)
+def _combine_column_rows(first, last, indptr, indices, weights, scale, v, vs, p, z, q, out, dots):
+    dot = 0.0
+    for i in range(first, last):
+        total = row_total(vs, indices, weights, indptr[i], indptr[i + 1]) * (p * scale[i])
+        if z is not None:
+            total += q * z[i]
+        out[i] = total
+        if dots is not None:
+            dot += total * v[i]
+    if dots is not None:
+        dots[0] = dot
+
+
+@compiled(parallel=True, fastmath=FAST)
+def combine_column(blocks, indptr, indices, weights, scale, v, vs, p, z, q, out, dots):
+    """One column: ``out = p S v + q z``, and ``out'v`` by block in dots; ``vs`` is room for ``scale * v``."""
+    for b in prange(len(blocks) - 1):
+        for i in range(blocks[b], blocks[b + 1]):
+            vs[i] = scale[i] * v[i]
+    for b in prange(len(blocks) - 1):
+        first, last = blocks[b], blocks[b + 1]
+        if dots is None:
+            _combine_column_rows(first, last, indptr, indices, weights, scale, v, vs, p, z, q, out, None)
+        else:
+            _combine_column_rows(first, last, indptr, indices, weights, scale, v, vs, p, z, q, out, dots[b])
+
+
+@compiled(fastmath=FAST)
+def combine_column_small(indptr, indices, weights, scale, v, vs, p, z, q, out, dots):
+    """The same on one thread: waking a second one takes longer than a small graph."""
+    for i in range(len(scale)):
+        vs[i] = scale[i] * v[i]
+    _combine_column_rows(0, len(scale), indptr, indices, weights, scale, v, vs, p, z, q, out, dots)
+
+
+@compiled
+def _combine_rows(first, last, indptr, indices, weights, scale, codes, table, V, p, Z, q, out, dots):
+    """Usual numbers of columns in one go; each number is a loop of its own, so they are written out."""
+    k = V.shape[1]
+    if k == 64:
+        for i in range(first, last):
+            a, b = indptr[i], indptr[i + 1]
+            combined_row(i, None, a, b, indices, weights, scale, codes, table, V, p, Z, q, out, dots, 64)
+    elif k == 32:
+        for i in range(first, last):
+            a, b = indptr[i], indptr[i + 1]
+            combined_row(i, None, a, b, indices, weights, scale, codes, table, V, p, Z, q, out, dots, 32)
+    elif k == 16:
+        for i in range(first, last):
+            a, b = indptr[i], indptr[i + 1]
+            combined_row(i, None, a, b, indices, weights, scale, codes, table, V, p, Z, q, out, dots, 16)
+    else:
+        _combine_parts(first, last, indptr, indices, weights, scale, codes, table, V, p, Z, q, out, dots)
+
+
+@compiled
+def _combine_parts(first, last, indptr, indices, weights, scale, codes, table, V, p, Z, q, out, dots):
+    """As many columns at a time as registers hold; written out, since each number is a loop of its own."""
+    k = V.shape[1]
+    for i in range(first, last):
+        a, b, c = indptr[i], indptr[i + 1], 0
+        while k - c >= 64:
+            combined_row(i, c, a, b, indices, weights, scale, codes, table, V, p, Z, q, out, dots, 64)
+            c += 64
+        if k - c >= 32:
+            combined_row(i, c, a, b, indices, weights, scale, codes, table, V, p, Z, q, out, dots, 32)
+            c += 32
+        if k - c >= 16:
+            combined_row(i, c, a, b, indices, weights, scale, codes, table, V, p, Z, q, out, dots, 16)
+            c += 16
+        if k - c >= 8:
+            combined_row(i, c, a, b, indices, weights, scale, codes, table, V, p, Z, q, out, dots, 8)
+            c += 8
+        if k - c >= 4:
+            combined_row(i, c, a, b, indices, weights, scale, codes, table, V, p, Z, q, out, dots, 4)
+            c += 4
+        if k - c >= 2:
+            combined_row(i, c, a, b, indices, weights, scale, codes, table, V, p, Z, q, out, dots, 2)
+            c += 2
+        if k - c >= 1:
+            combined_row(i, c, a, b, indices, weights, scale, codes, table, V, p, Z, q, out, dots, 1)
+            c += 1
+
+
+@compiled(parallel=True, fastmath=FAST)
+def combine_columns(blocks, indptr, indices, weights, scale, codes, table, V, p, Z, q, out, dots):
+    """Many columns: ``out = (S V) p + Z q`` with p, q per column, and ``out'V`` by block in dots."""
+    for b in prange(len(blocks) - 1):
+        first, last = blocks[b], blocks[b + 1]
+        if dots is None:
+            _combine_rows(first, last, indptr, indices, weights, scale, codes, table, V, p, Z, q, out, None)
+        else:
+            _combine_rows(first, last, indptr, indices, weights, scale, codes, table, V, p, Z, q, out, dots[b])
+
+
+@compiled(fastmath=FAST)
+def combine_columns_small(indptr, indices, weights, scale, codes, table, V, p, Z, q, out, dots):
+    """The same on one thread."""
+    _combine_rows(0, len(scale), indptr, indices, weights, scale, codes, table, V, p, Z, q, out, dots)
+
+
+@compiled(fastmath=FAST)
+def product_at(rows, indptr, indices, weights, scale, v):
+    """``(S v)`` at some rows only."""
+    out = np.empty(len(rows), v.dtype)
+    for k in range(len(rows)):
+        i = rows[k]
+        total = scale[i] * 0
+        for e in range(indptr[i], indptr[i + 1]):
+            j = indices[e]
+            total += scale[j] * v[j] * (weights[e] if weights is not None else 1)
+        out[k] = scale[i] * total
+    return out
+
+
+@compiled(**INNER)
+def _add_rows(first, last, W, V, c, squares):
+    for i in range(first, last):
+        for j in range(W.shape[1]):
+            W[i, j] += V[i, j] * c[j]
+            squares[j] += W[i, j] * W[i, j]
+
+
+@compiled(parallel=True, fastmath=FAST)
+def add_scaled(W, V, c):
+    """``W += V c`` in place. Returns the squared column norms of W by block."""
+    n = len(W)
+    size = max(1, -(-n // BLOCKS))
+    partial = np.zeros((BLOCKS, W.shape[1]))
+    for b in prange(BLOCKS):
+        _add_rows(min(n, b * size), min(n, (b + 1) * size), W, V, c, partial[b])
+    return partial
+
+
+@compiled(fastmath=FAST)
+def add_scaled_small(W, V, c):
+    """The same on one thread."""
+    squares = np.zeros(W.shape[1])
+    _add_rows(0, len(W), W, V, c, squares)
+    return squares
+
+
+@compiled(**INNER)
+def advance_small(X, P, R, a, b):
+    """``X += P a``, then ``P = R + P b``."""
+    for i in range(len(X)):
+        for j in range(X.shape[1]):
+            X[i, j] += P[i, j] * a[j]
+            P[i, j] = R[i, j] + P[i, j] * b[j]
+
+
+@compiled(parallel=True, fastmath=FAST)
+def advance(X, P, R, a, b):
+    """The two updates that end a conjugate-gradient step: ``X += P a``, then ``P = R + P b``."""
+    n = len(X)
+    size = max(1, -(-n // BLOCKS))
+    for block in prange(BLOCKS):
+        rows = slice(min(n, block * size), min(n, (block + 1) * size))
+        advance_small(X[rows], P[rows], R[rows], a, b)
+
+
+@compiled(fastmath=FAST)
+def cg_column(indptr, indices, weights, scale, alpha, b, x, goal, max_iter):
+    """Solve ``(I - alpha S) x = b`` for one column on a small graph, all in one call; x is start and result."""
+    r = np.empty_like(b)
+    xs = x * scale
+    for i in range(len(b)):
+        total = row_total(xs, indices, weights, indptr[i], indptr[i + 1])
+        r[i] = b[i] - x[i] + alpha * scale[i] * total
+    return cg_column_from(indptr, indices, weights, scale, alpha, r, x, goal, max_iter)
+
+
+@compiled(**INNER)
+def cg_column_from(indptr, indices, weights, scale, alpha, r, x, goal, max_iter):
+    """Go on from x, whose residual r is known; both are brought to their end. Returns the steps and ``r'r``."""
+    n = len(r)
+    p = r.copy()
+    ap = np.empty_like(r)
+    ps = np.empty_like(r)
+    rr = 0.0
+    for i in range(n):
+        rr += r[i] * r[i]
+    step = 0
+    while rr > goal and step < max_iter:
+        for i in range(n):
+            ps[i] = p[i] * scale[i]
+        pap = 0.0
+        for i in range(n):
+            total = row_total(ps, indices, weights, indptr[i], indptr[i + 1])
+            ap[i] = p[i] - alpha * scale[i] * total
+            pap += p[i] * ap[i]
+        if pap <= 0.0:
+            break
+        a = rr / pap
+        old = rr
+        rr = 0.0
+        for i in range(n):
+            x[i] += a * p[i]
+            r[i] -= a * ap[i]
+            rr += r[i] * r[i]
+        for i in range(n):
+            p[i] = r[i] + rr / old * p[i]
+        step += 1
+    return step, rr
+
+
+@compiled
+def submatrix_rows(indptr, indices, weights, rows, position, count_only, out_indptr, out_indices, out_weights):
+    """Rows and columns ``rows`` of a CSR matrix; ``position[j]`` is j's new index, -1 where it is left out."""
+    at = 0
+    for new, i in enumerate(rows):
+        for e in range(indptr[i], indptr[i + 1]):
+            j = position[indices[e]]
+            if j >= 0:
+                if not count_only:
+                    out_indices[at] = j
+                    if weights is not None:
+                        out_weights[at] = weights[e]
+                at += 1
+        if count_only:
+            out_indptr[new + 1] = at
+
+
+@compiled
+def arranged_rows(indptr, indices, weights, rows, position, out_indptr, out_indices, out_weights):
+    """The same for rows in any order: entries are dealt to the rows they mirror, so that columns come out sorted.
+
+    False, and nothing of use, where the pattern is not symmetric.
+    """
+    free = out_indptr[:-1].copy()
+    for new, i in enumerate(rows):
+        for e in range(indptr[i], indptr[i + 1]):
+            j = position[indices[e]]
+            if j >= 0:
+                if free[j] == out_indptr[j + 1]:
+                    return False
+                out_indices[free[j]] = new
+                if weights is not None:
+                    out_weights[free[j]] = weights[e]
+                free[j] += 1
+    return True
+
+
+@compiled
+def _root(parent, i):
+    while parent[i] != i:
+        parent[i] = parent[parent[i]]  # halve the path on the way up
+        i = parent[i]
+    return i
+
+
+@compiled
+def join_components(indptr, indices, parent):
+    """Union-find: let ``parent`` lead both ends of every entry to one root, the smallest node of the component."""
+    for i in range(len(indptr) - 1):
+        for e in range(indptr[i], indptr[i + 1]):
+            a, b = _root(parent, i), _root(parent, np.int64(indices[e]))
+            if a < b:
+                parent[b] = a
+            elif b < a:
+                parent[a] = b
+
+
+@compiled
+def number_components(parent):
+    """Components numbered in the order of their first node."""
+    label = np.empty(len(parent), np.int64)
+    count = 0
+    for i in range(len(parent)):
+        root = _root(parent, i)
+        if root == i:
+            label[i] = count
+            count += 1
+        else:
+            label[i] = label[root]
+    return label
+
+
+@compiled
+def diagonal(indptr, indices, weights, scale):
+    """The diagonal of S."""
+    out = np.zeros(len(scale), scale.dtype)
+    for i in range(len(scale)):
+        for e in range(indptr[i], indptr[i + 1]):
+            if indices[e] == i:
+                w = scale[i] * scale[i]
+                out[i] = w if weights is None else w * weights[e]
+    return out
+
+
+@compiled
+def edge_noise(indptr, indices, weights, scale, alpha, edge_normals, node_normals, out):
+    """Add to ``out`` a draw with covariance ``I - alpha S``, from one normal for each edge and each node."""
+    at = 0
+    for i in range(len(indptr) - 1):
+        rest = 1.0  # what the edges leave of the diagonal
+        for e in range(indptr[i], indptr[i + 1]):
+            j = indices[e]
+            m = alpha if weights is None else alpha * weights[e]
+            if j == i:
+                rest -= m * scale[i] * scale[i]
+                continue
+            rest -= abs(m) * scale[i] * scale[i]
+            if j > i:
+                draw = np.sqrt(abs(m)) * edge_normals[at]
+                at += 1
+                out[i] += scale[i] * draw
+                out[j] -= np.sign(m) * scale[j] * draw
+        out[i] += np.sqrt(max(rest, 0.0)) * node_normals[i]

@@ -1,0 +1,1 @@
+"""Loaders of the data sets of the paper."""

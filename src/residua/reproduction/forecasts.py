@@ -1,0 +1,155 @@
+"""Forecasts of held-out labels by several methods, and how honest and how sharp they are.
+
+    label = mean + std * e,    e standard normal ("gaussian"), or +-e one of the scores of labels left out ("conformal")
+
+A method learns from the labels that are known and answers for those that are hidden.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module, metadata
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from scipy.linalg import orth
+from scipy.special import ndtri
+
+from residua import GraphRegressor, NeighbourFeatures, metrics
+from residua.datasets import Dataset
+from residua.diagnosis import LEVELS
+from residua.prediction import conformal_quantile
+from residua.reproduction.runs import Values
+
+CALIBRATION = 0.15  # share of the known labels that split-conformal intervals keep for their residuals
+PLACES = (("longitude", "latitude"), ("x", "y"), ("row", "column"))
+GPBOOST = "GPBoost"
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What a method says of some labels."""
+
+    mean: np.ndarray  # (m,)
+    std: np.ndarray  # (m,)
+    scores: np.ndarray | None = None  # absolute errors over standard deviations of other labels; None: Gaussian
+
+    def width(self, coverage: float) -> float:
+        """Half the interval, in standard deviations."""
+        return float(ndtri((1 + coverage) / 2)) if self.scores is None else conformal_quantile(self.scores, coverage)
+
+    def judged(self, y: np.ndarray) -> Values:
+        """Counts of labels y (m,) inside the intervals of ``LEVELS``, and scores in the units of y."""
+        z = np.abs(y - self.mean) / self.std
+        return {
+            "labels": len(y),
+            "inside": [int((z <= self.width(level)).sum()) for level in LEVELS],
+            "width": float(2 * self.width(0.9) * self.std.mean()),
+            "crps": self._crps(y),
+            "nll": metrics.gaussian_nll(y, self.mean, self.std),
+        }
+
+    def _crps(self, y: np.ndarray) -> float:
+        if self.scores is None:
+            return metrics.gaussian_crps(y, self.mean, self.std)
+        each = np.concatenate([-self.scores, self.scores])
+        return metrics.sample_crps(y, self.mean + self.std * each[:, None])
+
+
+def of_model(model: GraphRegressor, hidden: np.ndarray) -> dict[str, Forecast]:
+    """Gaussian and conformal forecasts of ``predict_interval`` at hidden nodes (n,) bool."""
+    mean, std = (part[hidden] for part in model.predict(return_std=True))
+    left_out, honest = model._own.left_out, model._own.honest
+    scores = np.abs(left_out.error[honest]) / np.sqrt(left_out.variance[honest])
+    return {"gaussian": Forecast(mean, std), "conformal": Forecast(mean, std, scores)}
+
+
+def correlated_linear(data: Dataset, hidden: np.ndarray, seed: int, quick: bool) -> dict[str, Values]:
+    """A linear base on hop features, with the learned correlation."""
+    hops = NeighbourFeatures().fit_transform(data.X, graph=data.graph)
+    return _of_correlated(GraphRegressor("linear", random_state=seed), hops, data, hidden)
+
+
+def correlated_hops(data: Dataset, hidden: np.ndarray, seed: int, quick: bool) -> dict[str, Values]:
+    """The default network, with the learned correlation."""
+    return _of_correlated(GraphRegressor(_network("hops", quick), random_state=seed), data.X, data, hidden)
+
+
+def _of_correlated(model: GraphRegressor, X: Any, data: Dataset, hidden: np.ndarray) -> dict[str, Values]:
+    model.fit(X, np.where(hidden, np.nan, data.y), graph=data.graph)
+    found = {name: forecast.judged(data.y[hidden]) for name, forecast in of_model(model, hidden).items()}
+    diagnosis = model.diagnose()
+    found["gaussian"] |= {"off": list(diagnosis.off), "remote": diagnosis.remote}
+    return found
+
+
+def split_conformal(data: Dataset, hidden: np.ndarray, seed: int, quick: bool) -> dict[str, Values]:
+    """A graph network alone; one width for all nodes, from labels that had no part in its training."""
+    rng = np.random.default_rng([seed, 2])
+    labels = np.flatnonzero(~hidden)
+    apart = rng.choice(labels, round(CALIBRATION * len(labels)), replace=False)
+    unknown = hidden.copy()
+    unknown[apart] = True
+    model = GraphRegressor(_network("sage", quick), None, random_state=seed)
+    mean = model.fit(data.X, np.where(unknown, np.nan, data.y), graph=data.graph).predict()
+    error = np.abs(data.y - mean)[apart]
+    spread = float(np.sqrt(np.mean(error**2)))
+    forecast = Forecast(mean[hidden], np.full(int(hidden.sum()), spread), error / spread)
+    return {"conformal": forecast.judged(data.y[hidden])}
+
+
+def _network(kind: str, quick: bool) -> Any:
+    from residua import Network
+
+    return Network(kind, epochs=20 if quick else 200)
+
+
+def places(data: Dataset) -> np.ndarray | None:
+    """(n, 2) coordinates of the nodes, NaN where there are none; None of a data set without."""
+    for pair in PLACES:
+        if set(pair) <= set(data.nodes.columns):
+            return data.nodes[list(pair)].to_numpy(dtype=float)
+    return None
+
+
+def gaussian_process(data: Dataset, hidden: np.ndarray, seed: int, quick: bool) -> dict[str, Values]:
+    """GPBoost: a linear mean of hop features and a Gaussian process over coordinates; nothing without coordinates."""
+    where = places(data)
+    if where is None:
+        return {}
+    placed = np.isfinite(where).all(axis=1)
+    known, asked = placed & ~hidden, placed & hidden
+    hops = NeighbourFeatures().fit_transform(data.X, graph=data.graph)
+    # Orthonormal columns of the same span: its optimiser takes neither collinear ones nor those of unlike size.
+    Z = orth(np.column_stack([np.ones(len(hops)), (hops - hops.mean(axis=0)) / np.maximum(hops.std(axis=0), 1e-12)]))
+    process = import_module("gpboost").GPModel(
+        gp_coords=where[known],
+        cov_function="matern",
+        cov_fct_shape=1.5,
+        gp_approx="vecchia",
+        likelihood="gaussian",
+        seed=seed,
+        num_parallel_threads=1,
+    )
+    process.fit(y=data.y[known], X=Z[known] * np.sqrt(len(Z)))
+    found = process.predict(
+        gp_coords_pred=where[asked], X_pred=Z[asked] * np.sqrt(len(Z)), predict_var=True, predict_response=True
+    )
+    judged = Forecast(found["mu"], np.sqrt(found["var"])).judged(data.y[asked])
+    return {"gaussian": judged | {"version": metadata.version("gpboost")}}
+
+
+def gpboost_installed() -> bool:
+    """Whether the peer, which residua does not depend on, is there."""
+    return find_spec("gpboost") is not None
+
+
+Method = Callable[[Dataset, np.ndarray, int, bool], dict[str, Values]]
+METHODS: dict[str, Method] = {
+    "C-linear": correlated_linear,
+    "C-hops": correlated_hops,
+    "GNN": split_conformal,
+    GPBOOST: gaussian_process,
+}

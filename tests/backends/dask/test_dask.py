@@ -1,0 +1,564 @@
+"""The same numbers on four worker processes as on one machine, and nothing moves but halos."""
+
+import warnings
+
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+
+import residua
+from cluster import local_cluster
+from graphs import CASES, small_world
+from residua import distributed as rd
+from residua.backends.dask import lanczos, noise, quantile, ratio
+from residua.backends.dask.cg import solve
+from residua.backends.dask.components import DistributedConstants
+from residua.backends.dask.conditional import DistributedConditional
+from residua.backends.dask.vectors import from_numpy
+from residua.cli import scheduler as cli_scheduler
+from residua.field import Conditional
+from residua.field.polish import polished
+from residua.graph import Graph
+from residua.io.tables import Columns
+from residua.linalg.kernels import rows as kernels
+from residua.linalg.logdet.stochastic import Constants, power_moments
+from residua.linalg.sampling import inverse_diagonal
+from tables import town
+
+CLOSE = {"rtol": 1e-8, "atol": 1e-8}
+ALPHA, BETA = 0.8, 2.0
+
+
+@pytest.fixture(scope="module")
+def client():
+    with local_cluster() as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def case():
+    return small_world(n=160, seed=3)
+
+
+@pytest.fixture(scope="module")
+def shared(client, case):
+    """The case on four workers."""
+    return rd.DistributedGraph.from_graph(client, case.graph)
+
+
+@pytest.fixture(scope="module")
+def halves(client, case):
+    """The case in two blocks: fewer messages, the same numbers."""
+    return rd.DistributedGraph.from_graph(client, case.graph, blocks=2)
+
+
+@pytest.fixture(scope="module")
+def residual(case):
+    """A smooth draw, NaN where unlabelled."""
+    rng = np.random.default_rng(1)
+    values = np.linalg.solve(np.eye(case.n) - 0.9 * case.S[0], rng.standard_normal(case.n))
+    return np.where(case.labelled, values, np.nan)
+
+
+def columns(n, k=3, seed=0):
+    return np.random.default_rng(seed).standard_normal((n, k))
+
+
+# Products and halos
+
+
+def test_a_product_equals_that_of_one_machine(shared, case):
+    V = columns(case.n)
+    np.testing.assert_allclose(shared.S.product(shared.vector(V)).to_numpy(), case.terms[0] @ V, atol=1e-13)
+
+
+def test_a_product_moves_the_halo_and_no_more(client):
+    """On a ring in four blocks every block needs one row of each of its two neighbours."""
+    n = 400
+    ring = Graph.from_edges(np.arange(n), (np.arange(n) + 1) % n)
+    graph = rd.DistributedGraph.from_graph(client, ring)
+    expected = np.array([[0, 1, 0, 1], [1, 0, 1, 0], [0, 1, 0, 1], [1, 0, 1, 0]])
+    assert np.array_equal(graph.S.halo, expected)
+    assert graph.S.moved_rows == 8
+    pieces = graph.S.gathered(graph.vector(columns(n)).parts)
+    moved = [piece.shape for row in pieces for piece in client.gather(row)]
+    assert moved == [(1, 3)] * 8  # what the tasks send is what the plan says
+
+
+def test_the_halo_is_the_rows_of_other_blocks_with_a_neighbour_in_this_one(shared, case):
+    bounds = np.concatenate([[0], np.cumsum(shared.S.sizes)])
+    owner = np.searchsorted(bounds, np.arange(case.n), side="right") - 1
+    A = case.graph.adjacency().toarray() > 0
+    for b in range(4):
+        for c in range(4):
+            rows = A[np.ix_(owner == b, owner == c)].any(axis=0).sum() if b != c else 0
+            assert shared.S.halo[b, c] == rows
+
+
+def test_the_halo_of_a_submatrix_shrinks_with_it(shared, case):
+    mask = shared.vector(case.labelled.astype(float)).map(np.equal, [0.0] * 4)
+    part = shared.S.submatrix(mask)
+    U = case.U
+    V = columns(len(U))
+    found = part.product(from_numpy(shared.cluster, V, part.sizes)).to_numpy()
+    np.testing.assert_allclose(found, case.S[0][np.ix_(U, U)] @ V, atol=1e-13)
+    bounds = np.concatenate([[0], np.cumsum(shared.S.sizes)])
+    owner = np.searchsorted(bounds, U, side="right") - 1
+    A = case.S[0][np.ix_(U, U)] != 0
+    wanted = [[A[np.ix_(owner == b, owner == c)].any(axis=0).sum() * (b != c) for c in range(4)] for b in range(4)]
+    assert np.array_equal(part.halo, wanted)
+
+
+# Solvers
+
+
+def test_lanczos_takes_the_same_steps_as_on_one_machine(shared, case):
+    from residua.linalg.lanczos import tridiagonal
+
+    Z = columns(case.n, 4)
+    found = lanczos.tridiagonal(shared.S, shared.vector(Z), 9)
+    for ours, theirs in zip(found, tridiagonal(case.terms[0], Z, 9), strict=True):
+        np.testing.assert_allclose(ours, theirs, **CLOSE)
+
+
+def test_lanczos_of_an_exhausted_space_is_exact(client):
+    star = CASES["star"].graph
+    graph = rd.DistributedGraph.from_graph(client, star, blocks=3)
+    Z = columns(star.n_nodes, 2)
+    from residua.linalg.lanczos import gauss_rule
+
+    rule = gauss_rule(*lanczos.tridiagonal(graph.S, graph.vector(Z), 7))
+    S = star.operators["edge"].dense()
+    values, vectors = np.linalg.eigh(S)
+    expected = ((vectors.T @ Z) ** 2 * np.exp(values)[:, None]).sum(axis=0)
+    np.testing.assert_allclose(rule.apply(np.exp), expected, rtol=1e-10)
+
+
+def test_block_lanczos_gives_the_matrix_function_of_dense_algebra(halves, case):
+    B = columns(case.n, 3)
+    B[:, 2] = B[:, 0] - 2 * B[:, 1]  # dependent
+    run = lanczos.BlockRun(halves.S, halves.vector(B))
+    run.extend(12)
+    rule = run.extend(12)
+    inverse = np.linalg.inv(np.eye(case.n) - ALPHA * case.S[0])
+    np.testing.assert_allclose(rule.apply(lambda x: 1 / (1 - ALPHA * x)), B.T @ inverse @ B, rtol=1e-9, atol=1e-8)
+
+
+@pytest.mark.parametrize("alpha", [-0.9, 0.5, 0.999])
+def test_cg_solves_all_columns(halves, case, alpha):
+    B = columns(case.n, 3)
+    B[:, 1] = 0
+    found = solve(halves.S, alpha, halves.vector(B))
+    expected = np.linalg.solve(np.eye(case.n) - alpha * case.S[0], B)
+    np.testing.assert_allclose(found.X.to_numpy(), expected, rtol=1e-7, atol=1e-7)
+    assert found.residual.max() <= 1e-9
+
+
+def test_probes_are_those_of_one_machine(shared, case):
+    strategy = residua.Lanczos(random_state=5)
+    found = ratio.signs(shared.S, 5, 2, 6).to_numpy()
+    assert np.array_equal(found, strategy.signs(case.n, 2, 6))
+
+
+def test_moments_are_those_of_one_machine(shared, case):
+    np.testing.assert_allclose(shared.S.moments, power_moments(case.terms[0]), rtol=1e-11)
+
+
+@pytest.mark.parametrize("name", ["two components", "isolate", "component without label"])
+def test_components_and_their_eigenvectors_are_those_of_one_machine(client, name):
+    case = CASES[name]
+    graph = rd.DistributedGraph.from_graph(client, case.graph, blocks=3)
+    first = {c: np.flatnonzero(case.graph.components == c)[0] for c in np.unique(case.graph.components)}
+    names = graph.components.names.to_numpy()
+    assert names.tolist() == [first[c] for c in case.graph.components]
+    labelled = from_numpy(graph.cluster, case.labelled, graph.S.sizes)
+    has = np.isin(case.graph.components, case.graph.components[case.labelled])
+    assert np.array_equal(graph.components.reached(labelled).to_numpy(), has)
+    Z = columns(case.n)
+    ours, theirs = DistributedConstants(graph.S, graph.components), Constants(case.terms[0])
+    assert ours.count == theirs.count
+    np.testing.assert_allclose(ours.project_out(graph.vector(Z)).to_numpy(), theirs.project_out(Z), atol=1e-12)
+
+
+# The model
+
+
+def exactly(fit):
+    """A fit of one machine with alpha where the slope of the likelihood is zero: the search ends near it."""
+    at = polished(fit.profile, np.arctanh([fit.alpha["edge"]]))
+    assert np.tanh(at[0]) == pytest.approx(fit.alpha["edge"], abs=2e-6)
+    return fit.profile.result(at, ("edge",))
+
+
+def same_fit(ours, theirs):
+    assert ours.alpha["edge"] == pytest.approx(theirs.alpha["edge"], rel=1e-8, abs=1e-8)
+    assert ours.alpha_stderr["edge"] == pytest.approx(theirs.alpha_stderr["edge"], rel=1e-5)
+    assert ours.beta == pytest.approx(theirs.beta, rel=1e-8)
+    assert ours.log_likelihood == pytest.approx(theirs.log_likelihood, rel=1e-8)
+    np.testing.assert_allclose(ours.coefficients, theirs.coefficients, **CLOSE)
+
+
+def test_the_fit_is_that_of_one_machine(client, shared, case, residual):
+    strategy = residua.Lanczos(probes=6, steps=12, random_state=2)
+    ours = rd.fit_correlation(client, residual, shared, logdet=strategy)
+    same_fit(ours, exactly(residua.fit_correlation(residual, case.graph, logdet=strategy)))
+    assert ours.interval()["edge"][0] < ours.alpha["edge"] < ours.interval()["edge"][1]
+
+
+def test_the_fit_leaves_out_components_without_a_label(client):
+    one, other = small_world(n=60, seed=1), small_world(n=40, seed=2)
+    ends = [np.concatenate([a, b + 60]) for a, b in ((one.source, other.source), (one.target, other.target))]
+    graph = Graph.from_edges(*ends, nodes=np.arange(100))
+    r = np.full(100, np.nan)
+    r[np.flatnonzero(one.labelled)] = np.sin(np.flatnonzero(one.labelled) / 9)
+    strategy = residua.Lanczos(probes=4, steps=10)
+    halves = rd.DistributedGraph.from_graph(client, graph, blocks=2)
+    ours = rd.fit_correlation(client, r, halves, logdet=strategy)
+    same_fit(ours, exactly(residua.fit_correlation(r, graph, logdet=strategy)))
+
+
+def test_mean_and_variance_are_those_of_one_machine_with_the_same_noise(client, halves, case, residual):
+    draws, seed = 20, 7
+    found = rd.predict(client, residual, halves, ALPHA, BETA, draws=draws, random_state=seed)
+    alone = Conditional(case.graph, case.labelled, ALPHA, BETA)
+    np.testing.assert_allclose(found.mean.to_numpy(), alone.extend(residual), **CLOSE)
+    X = alone.solver.solve(alone.G_UU, same_noise(case.terms[0], ALPHA, seed, draws)[alone.U]).X
+    expected = inverse_diagonal(alone.G_UU, X)
+    np.testing.assert_allclose(found.variance.to_numpy()[alone.U], expected.value / BETA, **CLOSE)
+    np.testing.assert_allclose(found.variance_stderr.to_numpy()[alone.U], expected.stderr / BETA, **CLOSE)
+    assert not found.variance.to_numpy()[case.labelled].any()
+
+
+def same_noise(S, alpha, seed, draws):
+    """The noise of one machine, fed the normals that the blocks compute."""
+    row = np.repeat(np.arange(S.shape[0]), np.diff(S.indptr))
+    up = S.indices > row
+    every = np.arange(S.shape[0])
+    out = np.zeros((draws, S.shape[0]))
+    for k in range(draws):
+        edges = noise.pair_normals(seed, k, row[up], S.indices[up].astype(np.int64))
+        nodes = noise.pair_normals(seed, k, every, every)
+        kernels.edge_noise(S.indptr, S.indices, S.weights, S.scale, alpha, edges, nodes, out[k])
+    return np.ascontiguousarray(out.T)
+
+
+def test_hashed_normals_are_standard_and_uncorrelated():
+    low = np.arange(200_000)
+    one, other = (noise.pair_normals(3, draw, low, low + 1) for draw in (0, 1))
+    again = noise.pair_normals(3, 0, low + 1, low + 2)
+    error = 1 / np.sqrt(len(low))
+    for values in (one, other):
+        assert abs(values.mean()) < 4 * error
+        assert abs(values.var() - 1) < 4 * np.sqrt(2) * error
+        assert abs((values**4).mean() - 3) < 4 * np.sqrt(96) * error
+    assert abs((one * other).mean()) < 4 * error
+    assert abs((one[1:] * one[:-1]).mean()) < 4 * error
+    assert np.array_equal(one[1:], again[:-1])  # a function of its pair alone
+
+
+def test_leave_one_out_is_that_of_one_machine_with_the_same_draws(halves, case, residual):
+    ours = DistributedConditional(halves, halves.vector(residual), ALPHA, BETA, draws=16, random_state=4)
+    error, variance = ours.leave_one_out()
+    alone = Conditional(case.graph, case.labelled, ALPHA, BETA, exact=False, draws=16)
+    alone.__dict__["_fixed_draws"] = alone.solver.solve(alone.G_UU, same_noise(case.terms[0], ALPHA, 4, 16)[alone.U]).X
+    expected = alone.leave_one_out(residual)
+    np.testing.assert_allclose(error.to_numpy()[case.L], expected.error, **CLOSE)
+    np.testing.assert_allclose(variance.to_numpy()[case.L], expected.variance, **CLOSE)
+
+
+@pytest.mark.parametrize("name", ["labelled hub", "component without label", "weighted", "self-loops"])
+def test_propagation_is_that_of_one_machine(client, name):
+    case = CASES[name]
+    values = np.where(case.labelled, columns(case.n)[:, 0], np.nan)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # components without a label
+        found = rd.propagate(client, values, rd.DistributedGraph.from_graph(client, case.graph, blocks=2))
+        np.testing.assert_allclose(found.to_numpy(), residua.propagate(values, case.graph), **CLOSE)
+
+
+def test_propagation_names_nodes_that_no_label_reaches(client):
+    case = CASES["component without label"]
+    values = np.where(case.labelled, 1.0, np.nan)
+    graph = rd.DistributedGraph.from_graph(client, case.graph, blocks=2)
+    with pytest.warns(UserWarning, match="4 nodes are in components without a label; they get 7"):
+        found = rd.propagate(client, values, graph, fallback=7.0)
+    assert (found.to_numpy()[4:] == 7).all()
+
+
+def test_neighbour_features_are_those_of_one_machine(client, halves, case):
+    X = columns(case.n, 2)
+    expected = residua.NeighbourFeatures(hops=2).fit_transform(X, graph=case.graph)
+    np.testing.assert_allclose(rd.neighbour_features(client, X, halves, hops=2).to_numpy(), expected, **CLOSE)
+
+
+def test_normal_equations_give_least_squares(halves, case):
+    X, y = columns(case.n, 3) + 100, columns(case.n, 1, seed=4)[:, 0]
+    y[~case.labelled] = np.nan
+    base = rd.LinearBase().fit(halves.vector(X), halves.vector(y))
+    Z = np.column_stack([np.ones(case.n), X])
+    theta = np.linalg.lstsq(Z[case.labelled], y[case.labelled], rcond=None)[0]
+    np.testing.assert_allclose(base.predict(halves.vector(X), halves.vector(y)).to_numpy(), Z @ theta, **CLOSE)
+
+
+def test_the_kth_smallest_is_found_without_gathering(halves, case, monkeypatch):
+    monkeypatch.setattr(quantile, "FEW", 3)
+    values = columns(case.n, 1)[:, 0] ** 3
+    values[::7] = np.nan
+    ordered = np.sort(values[~np.isnan(values)])
+    for k in (1, 2, len(ordered) // 2, len(ordered)):
+        assert quantile.kth_smallest(halves.vector(values), k) == ordered[k - 1]
+
+
+# Tables in, predictions out
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory):
+    """A town in several Parquet files, its ids as text; numbers alone as features."""
+    folder = tmp_path_factory.mktemp("town")
+    nodes, edges = town()
+    nodes["rooms"] = np.cos(np.arange(len(nodes)))
+    dd.from_pandas(nodes, npartitions=3).to_parquet(folder / "nodes")
+    dd.from_pandas(edges, npartitions=2).to_parquet(folder / "edges")
+    return folder, nodes, edges
+
+
+def test_a_graph_from_parquet_is_that_of_one_machine(client, tables):
+    folder, nodes, edges = tables
+    graph = rd.DistributedGraph.from_parquet(client, folder / "edges", folder / "nodes", weight="width")
+    alone = Graph.from_pandas(edges, weight="width", nodes=nodes["id"])
+    assert (graph.n_nodes, graph.n_edges) == (alone.n_nodes, alone.n_edges)
+    V = columns(len(nodes))
+    np.testing.assert_allclose(graph.S.product(graph.vector(V)).to_numpy(), alone.operators["edge"] @ V, atol=1e-13)
+    assert graph.ids.to_numpy().tolist() == nodes["id"].tolist()
+
+
+def test_integer_ids_in_any_order_find_their_rows(client):
+    rng = np.random.default_rng(0)
+    ids = rng.permutation(1000)[:60] * 7
+    nodes = dd.from_pandas(pd.DataFrame({"id": ids}), npartitions=2, sort=False)
+    ends = rng.choice(ids, (2, 200))
+    pairs = np.unique(np.sort(ends, axis=0), axis=1)
+    edges = dd.from_pandas(pd.DataFrame({"source": pairs[0], "target": pairs[1]}), npartitions=3, sort=False)
+    graph = rd.DistributedGraph.from_parquet(client, edges, nodes)
+    alone = Graph.from_edges(*pairs, nodes=ids)
+    V = columns(60)
+    np.testing.assert_allclose(graph.S.product(graph.vector(V)).to_numpy(), alone.operators["edge"] @ V, atol=1e-13)
+
+
+def test_fit_from_tables_is_that_of_one_machine(client, tables, tmp_path):
+    folder, nodes, edges = tables
+    strategy = residua.Lanczos(probes=4, steps=16)
+    found = rd.fit(
+        client,
+        edges=folder / "edges",
+        nodes=folder / "nodes",
+        target="price",
+        logdet=strategy,
+        output=tmp_path / "out",
+        blocks=2,
+    )
+    graph = Graph.from_pandas(edges, nodes=nodes["id"])
+    X = nodes[["size", "rooms"]].to_numpy()
+    model = residua.GraphRegressor("linear", logdet=strategy).fit(X, nodes["price"].to_numpy(), graph=graph)
+    assert found.features == ["size", "rooms"]
+    same_fit(found.correlation, exactly(model.correlation_))
+    written = pd.read_parquet(tmp_path / "out")
+    assert list(written) == ["id", "prediction", "std", "lower", "upper", "base", "correction"]
+    assert written["id"].tolist() == nodes["id"].tolist()
+    mean, std = model.predict(return_std=True)
+    np.testing.assert_allclose(written["prediction"], mean, rtol=1e-6, atol=1e-6)  # alpha differs by the search
+    np.testing.assert_allclose(written["base"], model.base_.predict(graph, X), rtol=1e-6, atol=1e-6)
+    unknown = np.isnan(nodes["price"].to_numpy())
+    np.testing.assert_allclose(written["std"][unknown], std[unknown], rtol=0.1)  # exact there, 64 draws here
+    assert not written["std"][~unknown].any()
+    lower, upper = model.predict_interval()
+    width = (written["upper"] - written["lower"])[unknown]
+    np.testing.assert_allclose(width, (upper - lower)[unknown], rtol=0.2)
+    assert (written["lower"] <= written["prediction"]).all()
+
+
+def fit_with(client, folder, estimator):
+    """A small fit with a regressor on dask arrays as base."""
+    return rd.fit(
+        client,
+        edges=folder / "edges",
+        nodes=folder / "nodes",
+        target="price",
+        base=rd.DaskRegressor(estimator, folds=2),
+        logdet=residua.Lanczos(probes=2, steps=8),
+        draws=4,
+        blocks=2,
+    )
+
+
+class NormalEquations:
+    """A regressor on dask arrays, as ``xgboost.dask`` has them: lazy in, lazy out."""
+
+    def fit(self, X, y):
+        import dask.array as da
+
+        Z = da.hstack([da.ones((len(X), 1), chunks=(X.chunks[0], 1)), X]).rechunk({1: -1})
+        self.theta = np.linalg.solve((Z.T @ Z).compute(), (Z.T @ y).compute())
+        return self
+
+    def predict(self, X):
+        return self.theta[0] + X @ self.theta[1:]
+
+
+def test_a_regressor_on_dask_arrays_is_cross_fitted(client, tables):
+    folder, nodes, _ = tables
+    estimator = NormalEquations()
+    found = fit_with(client, folder, estimator)
+    assert not hasattr(estimator, "theta")  # the one given is left as it was
+    X, y = nodes[["size", "rooms"]].to_numpy(), nodes["price"].to_numpy()
+    there = ~np.isnan(y)
+    Z = np.column_stack([np.ones(len(X)), X])
+    theta = np.linalg.lstsq(Z[there], y[there], rcond=None)[0]
+    np.testing.assert_allclose(found.predictions["base"].to_numpy(), Z @ theta, **CLOSE)
+    graph = found.graph
+    residual = found.base.fit(graph.columns(["size", "rooms"]), graph.vector("price"), 2).to_numpy()
+    assert np.array_equal(np.isnan(residual), ~there)
+    assert np.abs(residual[there] - (y - Z @ theta)[there]).max() > 1e-3  # out of fold, not in sample
+    assert found.alpha > 0.3
+
+
+@pytest.mark.parametrize(
+    ("library", "name", "leaves"),
+    [
+        ("xgboost.dask", "DaskXGBRegressor", {}),
+        ("lightgbm.dask", "DaskLGBMRegressor", {"min_child_samples": 2}),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:Parameter n_jobs will be ignored")
+def test_boosted_trees_on_dask_are_a_base(client, tables, library, name, leaves):
+    trees = getattr(pytest.importorskip(library), name)(n_estimators=20, max_depth=3, **leaves)
+    folder, nodes, _ = tables
+    found = fit_with(client, folder, trees)
+    base, y = found.predictions["base"].to_numpy(), nodes["price"].to_numpy()
+    there = ~np.isnan(y)
+    assert np.corrcoef(base[there], y[there])[0, 1] > 0.5
+    assert np.isfinite(found.predictions["prediction"].to_numpy()).all()
+    assert found.alpha > 0
+
+
+def test_output_is_whole_or_not_there(client, halves, tmp_path):
+    values = halves.vector(np.arange(halves.n_nodes))
+    rd.write_parquet({"x": values}, tmp_path / "out")
+    rd.write_parquet({"x": values.map(np.negative)}, tmp_path / "out")
+    assert pd.read_parquet(tmp_path / "out")["x"].tolist() == [-float(k) for k in range(halves.n_nodes)]
+    with pytest.raises(ZeroDivisionError):
+        rd.write_parquet({"x": values, "y": values.map(_fails)}, tmp_path / "other")
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def _fails(part):
+    raise ZeroDivisionError
+
+
+# Refusals
+
+
+def frame(**columns):
+    return dd.from_pandas(pd.DataFrame(columns), npartitions=1)
+
+
+NODES = {"id": [0, 1, 2, 3], "y": [1.0, 2.0, 3.0, np.nan], "x": [1.0, np.nan, 2.0, 3.0]}
+EDGES = {"source": [0, 1, 2], "target": [1, 2, 3], "w": [1.0, 1.0, 1.0]}
+
+
+@pytest.mark.parametrize(
+    ("nodes", "edges", "given", "message"),
+    [
+        ({}, {"target": [1, 2, 9]}, {}, "edges name node 9 as target, which is not in nodes"),
+        ({"id": list("abca")}, {"source": list("aab"), "target": list("bcc")}, {}, "nodes list 'a' more than once"),
+        ({}, {"w": [1.0, -2.0, 1.0]}, {"weight": "w"}, "weight is -2.0; weights must be finite"),
+        (
+            {},
+            {"source": [0, 1, 0], "target": [1, 0, 2], "w": [1.0, 5.0, 1.0]},
+            {"weight": "w"},
+            "make the weights agree",
+        ),
+        ({}, {}, {"source": "from"}, "edges has no column 'from'"),
+        ({}, {}, {"id": "name"}, "nodes has no column 'name'"),
+        ({}, {"w": [0.0, 0.0, 0.0]}, {"weight": "w"}, "graph has no edges"),
+    ],
+)
+def test_tables_that_do_not_fit_are_refused(client, nodes, edges, given, message):
+    with pytest.raises(ValueError, match=message):
+        rd.DistributedGraph.from_parquet(client, frame(**EDGES | edges), frame(**NODES | nodes), **given)
+
+
+def test_edges_to_unknown_nodes_can_be_left_out(client):
+    edges = frame(**EDGES | {"target": [1, 2, 9]})
+    graph = rd.DistributedGraph.from_parquet(client, edges, frame(**NODES), skip_unknown=True)
+    assert graph.n_edges == 2
+
+
+def test_arguments_are_checked(client, halves, case):
+    with pytest.raises(FileNotFoundError, match="edges='nowhere' not found"):
+        rd.DistributedGraph.from_parquet(client, "nowhere", frame(**NODES))
+    with pytest.raises(ValueError, match=r"residual has shape \(3,\) but graph has 160 nodes"):
+        rd.fit_correlation(client, np.zeros(3), halves)
+    with pytest.raises(ValueError, match="residual has 0 known values; at least 3"):
+        rd.fit_correlation(client, np.full(case.n, np.nan), halves)
+    with pytest.raises(ValueError, match="residual is zero at every labelled node"):
+        rd.fit_correlation(client, np.zeros(case.n), halves)
+    with pytest.raises(ValueError, match="on a cluster use Lanczos"):
+        rd.fit_correlation(client, np.ones(case.n), halves, logdet=residua.Eigen())
+    with pytest.raises(TypeError, match="graph is ndarray; build one by DistributedGraph"):
+        rd.fit_correlation(client, np.ones(case.n), case.S)
+    with pytest.raises(ValueError, match=r"column 'x' has 1 empty cells; fill them"):
+        rd.fit(client, edges=frame(**EDGES), nodes=frame(**NODES), target="y")
+    with pytest.raises(TypeError, match="estimator is object; it needs fit"):
+        rd.DaskRegressor(object())
+    with pytest.raises(ValueError, match=r"alpha=1\.5 is outside"):
+        rd.predict(client, np.ones(case.n), halves, 1.5)
+
+
+# The command line
+
+
+PARAMETERS = {"base": "linear", "correlation": "learned", "random_state": 0}
+
+
+@pytest.mark.parametrize(
+    ("given", "parameters", "message"),
+    [
+        ({}, {"base": "sage"}, "--base sage does not run on a cluster"),
+        ({}, {"correlation": "propagate"}, "--correlation propagate is for one machine"),
+        ({"edge_type": "kind"}, {}, "--edge-type is for one machine"),
+        ({"categorical": ("quarter",)}, {}, "--categorical is for one machine"),
+        ({"exclude": ("rooms",)}, {}, "name the columns to use: --features"),
+    ],
+)
+def test_options_for_one_machine_are_refused(given, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        cli_scheduler.check_options(Columns("price", **given), PARAMETERS | parameters)
+
+
+def test_a_cluster_reads_parquet_alone(tmp_path):
+    tables = tmp_path / "nodes.csv", tmp_path / "edges.csv"
+    with pytest.raises(ValueError, match=r"nodes\.csv: with --scheduler tables are Parquet"):
+        cli_scheduler.fit_on_cluster("tcp://127.0.0.1:9", *tables, Columns("price"), PARAMETERS, tmp_path / "out")
+
+
+def test_a_scheduler_that_does_not_answer_is_named(monkeypatch):
+    monkeypatch.setattr(cli_scheduler, "CONNECT", 0.5)
+    with pytest.raises(ConnectionError, match=r"does not answer .*dask scheduler"):
+        cli_scheduler.connected("tcp://127.0.0.1:9")
+
+
+@pytest.mark.slow
+def test_the_command_writes_predictions_and_tells_what_it_learned(client, tables, tmp_path):
+    folder, nodes, _ = tables
+    given = Columns("price", weight="width")
+    found = cli_scheduler.fit_on_cluster(
+        client.scheduler.address, folder / "nodes", folder / "edges", given, PARAMETERS, tmp_path / "out"
+    )
+    assert found["nodes"] == len(pd.read_parquet(tmp_path / "out")) == len(nodes)
+    assert found["alpha"]["edge"]["lower"] < found["alpha"]["edge"]["value"] < found["alpha"]["edge"]["upper"]
+    assert [label for label, _ in cli_scheduler.lines(found)] == [
+        *("Nodes", "Features", "Alpha", "R2", "Cluster", "Output"),
+    ]

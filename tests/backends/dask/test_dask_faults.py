@@ -1,0 +1,116 @@
+"""A killed worker costs time and changes nothing; a killed scheduler is one clear error."""
+
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+from distributed import Client
+
+import residua
+import residua.field
+from cluster import kill_worker, local_cluster, start, stop
+from graphs import small_world
+from residua import distributed as rd
+from residua.backends.dask import iteration
+from residua.field.polish import polished
+
+STRATEGY = residua.Lanczos(probes=4, steps=12)
+
+
+def residuals(case):
+    return np.where(case.labelled, np.sin(np.arange(case.n) / 9), np.nan)
+
+
+def again_and_again(call):
+    for _ in range(1000):
+        call()
+
+
+def test_a_fit_goes_on_when_a_worker_is_killed(monkeypatch):
+    case = small_world(n=120)
+    r = residuals(case)
+    alone = residua.fit_correlation(r, case.graph, logdet=STRATEGY)
+    expected = alone.profile.result(polished(alone.profile, np.arctanh([alone.alpha["edge"]])), ("edge",))
+    killed = []
+    step = iteration._step
+
+    def step_and_kill(matrix, states):
+        if not killed and matrix.n < case.n:  # inside a Lanczos run on the unlabelled nodes
+            matrix.cluster.fetch(matrix.cluster.each(iteration._partial, states))
+            killed.append(kill_worker(client, client.who_has(states[0])[states[0].key][0]))
+        return step(matrix, states)
+
+    with local_cluster() as client:
+        graph = rd.DistributedGraph.from_graph(client, case.graph, blocks=3)
+        monkeypatch.setattr(iteration, "_step", step_and_kill)
+        found = rd.fit_correlation(client, r, graph, logdet=STRATEGY)
+        mean = rd.predict(client, r, graph, found, draws=2).mean.to_numpy()
+        assert killed
+        assert killed[0] not in client.nthreads()  # it died, and did not come back as the same
+    assert found.alpha["edge"] == pytest.approx(expected.alpha["edge"], rel=1e-8)
+    assert found.log_likelihood == pytest.approx(expected.log_likelihood, rel=1e-8)
+    filled = residua.field.Conditional(case.graph, case.labelled, found.alpha).extend(r)
+    np.testing.assert_allclose(mean, filled, rtol=1e-8, atol=1e-8)
+
+
+@pytest.fixture
+def scheduler():
+    """A scheduler and a worker as processes of their own; the process and its address."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
+    head = start(
+        "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", address.rsplit(":")[-1], "--no-dashboard"
+    )
+    worker = start("distributed.cli.dask_worker", address, "--nthreads", "1", "--no-dashboard", "--no-nanny")
+    yield head, address
+    for process in (worker, head):
+        stop(process)
+
+
+def test_a_killed_scheduler_is_one_clear_error(scheduler):
+    head, address = scheduler
+    case = small_world(n=200)
+    with Client(address, timeout="30s", set_as_default=False) as client:
+        client.wait_for_workers(1, timeout=30)
+        graph = rd.DistributedGraph.from_graph(client, case.graph, blocks=2)
+        threading.Timer(0.3, head.kill).start()
+        began = time.monotonic()
+        with pytest.raises(rd.SchedulerLost, match=f"scheduler at {address} is lost") as caught:
+            again_and_again(lambda: rd.fit_correlation(client, residuals(case), graph, logdet=STRATEGY))
+        assert time.monotonic() - began < 20
+        assert "run this anew" in str(caught.value)
+        client._timeout = 0.1  # closing need not wait for a scheduler that is gone
+
+
+def test_a_cluster_without_workers_is_refused(monkeypatch):
+    with local_cluster(workers=0) as client, pytest.raises(rd.WorkersLost, match="has no worker; start one"):
+        rd.DistributedGraph.from_graph(client, small_world(n=50).graph)
+
+
+def test_a_fit_whose_workers_never_come_back_ends(monkeypatch):
+    from residua.backends.dask import cluster
+
+    monkeypatch.setattr(cluster, "PATIENCE", 0.2)
+    monkeypatch.setattr(cluster, "POLL", 0.2)
+    with local_cluster(workers=1) as client:
+        graph = rd.DistributedGraph.from_graph(client, small_world(n=50).graph)
+        client.cluster.scale(0)
+        with pytest.raises(rd.WorkersLost, match="has had no worker for"):
+            again_and_again(lambda: graph.S.product(graph.vector(np.ones((50, 1)))).to_numpy())
+
+
+def test_importing_residua_does_not_import_dask():
+    code = "import sys, residua; print([m for m in ('dask', 'distributed') if m in sys.modules])"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
+
+
+def test_without_dask_the_error_names_the_extra():
+    code = "import sys; sys.modules['distributed'] = None; import residua.distributed"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert 'pip install "residua[dask]"' in run.stderr.splitlines()[-1]

@@ -1,0 +1,34 @@
+"""Minimising with a costly smooth part that is interpolated."""
+
+import numpy as np
+import pytest
+
+from residua.field.line_search import interpolate, minimise
+
+
+def test_a_polynomial_is_interpolated_exactly():
+    nodes = np.array([-1.0, 0.2, 0.5, 2.0])
+    cubic = np.polynomial.Polynomial([1.0, -2.0, 0.5, 3.0])
+    at = interpolate(nodes, cubic(nodes))
+    np.testing.assert_allclose([at(a) for a in (-0.7, 0.2, 1.3)], cubic(np.array([-0.7, 0.2, 1.3])), rtol=1e-12)
+
+
+@pytest.mark.parametrize("where", [-1.7, 0.0, 0.33, 2.9])
+def test_the_optimum_is_found_with_few_calls_of_the_costly_part(where):
+    calls = []
+
+    def smooth(a):
+        return 40 * np.log(np.cosh(a - 0.1)) + np.cos(a)
+
+    def costly(a):
+        calls.append(a)
+        return smooth(a)
+
+    known = np.linspace(-4, 4, 9)
+    best = minimise(lambda a: 60 * (a - where) ** 2 + smooth(a), costly, known, (where - 1, where + 1))
+    assert best == pytest.approx(where, abs=1e-6)
+    assert len(calls) <= len(known) + 8
+
+
+def test_an_optimum_at_an_end_is_found():
+    assert minimise(lambda a: a, np.cos, [0.0, 0.5, 1.0], (0.0, 1.0)) == pytest.approx(0.0, abs=1e-4)

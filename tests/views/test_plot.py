@@ -1,0 +1,171 @@
+"""Plots for notebooks, and how a notebook shows a model."""
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.testing import assert_allclose
+
+import residua
+from residua import plot
+from residua.views.notebook import model_html
+
+
+def make_model(n=120, types=None, **options):
+    graph = residua.Graph.from_edges(np.arange(n), (np.arange(n) + 1) % n, type=types)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 2))
+    y = X @ [0.3, -0.2] + np.sin(np.arange(n) / 6) + 0.1 * rng.normal(size=n)
+    y[::5] = np.nan
+    return residua.GraphRegressor(**{"base": "linear"} | options).fit(X, y, graph=graph)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return make_model()
+
+
+def titles(figure):
+    return [ax.get_title(loc="left") for ax in figure.axes if ax.get_title(loc="left")]
+
+
+# map
+
+
+def test_the_map_has_the_five_pictures(model):
+    figure = plot.map(model, label="height")
+    assert isinstance(figure, Figure)
+    assert titles(figure) == ["truth", "base prediction", "residual", "correction", "final prediction"]
+
+
+def test_the_map_draws_what_is_asked_where_it_is_asked(model, tmp_path):
+    positions = np.column_stack([np.arange(120.0), np.zeros(120)])
+    assert titles(plot.map(model, positions, panels=["uncertainty"], edges=False, path=tmp_path / "a.png")) == [
+        "uncertainty"
+    ]
+    assert (tmp_path / "a.png").exists()
+
+
+def test_wrong_panels_are_refused(model):
+    with pytest.raises(ValueError, match="panels"):
+        plot.map(model, panels=["truht"])
+    with pytest.raises(ValueError, match="scale of its own"):
+        plot.map(model, panels=["truth", "uncertainty"])
+
+
+# calibration
+
+
+def test_calibration_counts_the_labels_that_intervals_hold(model):
+    ax = plot.calibration(model)
+    claimed, covered = next(line for line in ax.lines if len(line.get_xdata()) > 2).get_data()
+    at_90 = covered[np.abs(claimed - 0.9).argmin()]
+    assert_allclose(at_90, model.diagnose().coverage)
+    assert (np.diff(covered) >= 0).all()
+
+
+def test_plots_go_into_given_axes(model):
+    ax = Figure().subplots()
+    assert plot.calibration(model, ax) is ax
+    assert plot.correlation(model, ax) is ax
+    assert plot.learning_curve(model, shares=(0.5,), repeats=1, ax=ax) is ax
+
+
+# correlation
+
+
+def test_the_correlogram_is_the_correlation_of_pairs():
+    graph = residua.Graph.from_edges(np.arange(7), np.arange(1, 8))
+    x = np.array([1.0, 3.0, np.nan, 2.0, 5.0, 4.0, 0.0, 1.0])
+    hops, shared = plot.correlogram(x, graph, 3)
+    z = x - np.nanmean(x)
+    expected = [np.nanmean(z[:-k] * z[k:]) / np.nanmean(z**2) for k in (1, 2, 3)]
+    assert hops.tolist() == [1, 2, 3]
+    assert_allclose(shared, expected)
+
+
+def test_correlation_falls_after_the_correction(model):
+    before, after = (line.get_ydata() for line in plot.correlation(model, max_hops=4).lines[1:])
+    assert before[0] > 0.5
+    assert abs(after[0]) < 0.3
+
+
+def test_the_likelihood_is_highest_at_alpha(model):
+    line = plot.correlation(model, kind="likelihood").lines[0]
+    alpha, height = line.get_data()
+    assert_allclose(alpha[height.argmax()], model.alpha_["edge"], atol=1e-3)
+    assert height.max() == pytest.approx(0, abs=1e-6)
+
+
+def test_the_likelihood_has_a_curve_for_each_edge_type():
+    assert len(plot.correlation(make_model(types=["a", "b"] * 60), kind="likelihood").lines) == 2
+
+
+def test_a_model_without_a_likelihood_says_so():
+    with pytest.raises(ValueError, match='use kind="hops"'):
+        plot.correlation(make_model(correlation="propagate"), kind="likelihood")
+    with pytest.raises(ValueError, match="kind"):
+        plot.correlation(make_model(), kind="hop")
+
+
+# learning curve
+
+
+def test_the_learning_curve_compares_base_and_neighbours(model):
+    ax = plot.learning_curve(model, shares=(0.6, 0.2), repeats=2)
+    assert isinstance(ax, Axes)
+    alone, together = (line for line in ax.lines)
+    assert alone.get_xdata().tolist() == together.get_xdata().tolist() == [0.2, 0.6]
+    assert together.get_ydata()[1] > alone.get_ydata()[1]
+
+
+def test_the_learning_curve_takes_data_of_its_own(model):
+    unfitted = residua.GraphRegressor("linear")
+    ax = plot.learning_curve(unfitted, model.X_, model.y_, graph=model.graph_, shares=(0.5,), repeats=1)
+    assert len(ax.lines) == 2
+    assert not hasattr(unfitted, "alpha_")
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        plot.learning_curve(model, shares=(0.5, 1.0))
+
+
+def test_no_global_figure_is_made(model):
+    import matplotlib.pyplot as plt
+
+    plot.calibration(model)
+    plot.correlation(model)
+    assert plt.get_fignums() == []
+
+
+# In a notebook
+
+
+def test_a_model_shows_its_data_and_what_it_learned(model):
+    text = model_html(model)
+    found = model.diagnose()
+    for part in ("120 nodes, 120 edges", "96 known (80%)", f"{model.alpha_['edge']:+.4f}", f"{found.r2_corrected:.3f}"):
+        assert part in text
+    assert f"{found.r2_base:.3f} base alone" in text
+
+
+def test_a_large_model_is_not_solved_for_a_glance(model, monkeypatch):
+    monkeypatch.setattr("residua.views.notebook.QUICK", 10)
+    fresh = make_model()
+    assert "with the neighbours" not in model_html(fresh)
+    assert fresh._own_prediction is None
+    fresh.diagnose()
+    assert "with the neighbours" in model_html(fresh)
+
+
+def test_settings_that_were_changed_are_shown_and_escaped():
+    model = residua.GraphRegressor("linear", random_state=7, checkpoint="<script>alert(1)</script>")
+    text = model_html(model)
+    assert "random_state=7" in text
+    assert "folds" not in text
+    assert "<script>" not in text
+    assert "&lt;script&gt;" in text
+
+
+def test_edge_types_are_escaped():
+    text = model_html(make_model(types=["<img src=x onerror=a>", "b"] * 60))
+    assert "<img" not in text
+    assert "alpha[&lt;img" in text

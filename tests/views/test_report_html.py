@@ -1,0 +1,217 @@
+"""The report as a file: what it says, what it escapes, and where its numbers come from."""
+
+import html.parser
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+
+import residua
+from residua.views.contents import Contents, layers, moran_cloud
+from residua.views.page.drawing import colours, make_drawing
+from residua.views.page.html import alpha, number, report_html, write_report
+
+HOSTILE = "<script>alert(1)</script>"
+
+
+def ring(n=40, types=None, ids=None, seed=0, unknown=4, **options):
+    ids = np.arange(n) if ids is None else np.asarray(ids, object)
+    graph = residua.Graph.from_edges(ids, np.roll(ids, 1), type=types, nodes=ids)
+    rng = np.random.default_rng(seed)
+    y = np.sin(np.arange(n) / 5) + 0.2 * rng.normal(size=n)
+    if unknown:
+        y[::unknown] = np.nan
+    X = pd.DataFrame({"first": rng.normal(size=n)})
+    return residua.GraphRegressor(**{"base": "linear"} | options).fit(X, y, graph=graph)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return ring()
+
+
+class Tags(html.parser.HTMLParser):
+    """Elements and attributes as a browser reads them."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.attributes, self.words, self.inside = [], [], [], None
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+        self.inside = tag
+
+    def handle_endtag(self, tag):
+        self.inside = None
+
+    def handle_data(self, data):
+        if self.inside not in ("script", "style"):
+            self.words.append(data)
+
+
+def script_data(text):
+    return json.loads(re.search(r'id="data">(.*?)</script>', text, re.S)[1])
+
+
+# What the page says
+
+
+def test_the_page_says_what_was_asked_and_what_was_found(model):
+    words = " ".join(Tags(report_html(model, target="height", title="A ring")).words)
+    for text in ("A ring", "height at 40 nodes joined by 40 edges", model.diagnose().verdict, "first", "linear"):
+        assert text in words
+
+
+def test_the_page_names_nothing_to_load(model):
+    tags = Tags(report_html(model))
+    loads = {value for name, value in tags.attributes if name in ("src", "href", "action", "srcset", "data")}
+    assert all(value.startswith("data:") for value in loads)
+    policies = [value for name, value in tags.attributes if name == "content" and "default-src" in value]
+    assert [policy.split(";")[0] for policy in policies] == ["default-src 'none'"]
+
+
+def test_the_layers_hold_the_numbers_of_the_model(model):
+    columns = layers(Contents(model))
+    known = ~np.isnan(model.y_)
+    mean, std = model.predict(return_std=True)
+    assert_allclose(columns["final prediction"], mean)
+    assert_allclose((columns["base prediction"] + columns["correction"])[~known], mean[~known])
+    assert_allclose((columns["base prediction"] + columns["residual"])[known], model.y_[known])
+    assert_allclose(columns["uncertainty"][~known], std[~known])
+    assert np.isnan(columns["uncertainty"][known]).all()
+
+
+def test_with_every_label_known_each_is_left_out():
+    model = ring(unknown=0)
+    found = Contents(model)
+    assert_allclose(found.final, model.predict(known="predict"))
+    assert np.isfinite(found.correction).all()
+    assert (found.interval[0] < found.interval[1]).all()
+    assert "each is left out in turn" in report_html(model)
+
+
+@pytest.mark.parametrize("correlation", ["propagate", None])
+def test_other_correlations_have_a_page(correlation):
+    assert "<!doctype html>" in report_html(ring(correlation=correlation))
+
+
+def test_isolated_nodes_and_a_few_labels_have_a_page():
+    graph = residua.Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 4], nodes=range(9))
+    y = np.array([1, 2, 3, 2, 4, np.nan, 5, np.nan, np.nan])
+    assert "9 nodes" in report_html(residua.GraphRegressor("mean").fit(None, y, graph=graph))
+
+
+def test_the_slope_of_the_moran_cloud_is_morans_i(model):
+    values = Contents(model).before
+    cloud = moran_cloud(values, model.graph_)
+    known = int((~np.isnan(values)).sum())
+    assert_allclose(cloud.own @ cloud.neighbours / known, residua.metrics.morans_i(values, model.graph_).statistic)
+
+
+def test_rows_are_the_largest_corrections_first(model):
+    text = report_html(model)
+    rows = [int(node) for node in re.findall(r'<tr data-node="(\d+)"', text)]
+    size = np.abs(Contents(model).correction)
+    assert rows == np.argsort(-np.nan_to_num(size), kind="stable")[: len(rows)].tolist()
+    assert len(rows) == int(np.isfinite(size).sum())
+
+
+def test_each_edge_type_has_its_alpha_and_interval():
+    model = ring(types=["road", "rail"] * 20)
+    words = " ".join(Tags(report_html(model)).words)
+    for name, value in model.alpha_.items():
+        assert name in words
+        assert alpha(value) in words
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(float("nan"), "–"), (-0.12345, "−0.1235"), (0.0, "0"), (1234567.0, "1,234,567")]
+)
+def test_numbers_are_short(value, text):
+    assert number(value) == text
+
+
+# Escaping
+
+
+def test_text_from_data_makes_no_element_and_no_attribute():
+    plain = ring(types=["a", "b"] * 20)
+    model = ring(
+        types=[f'"><img src=x onerror=a>{HOSTILE}', "$$x$$ ' \""] * 20, ids=[f"{HOSTILE}{i}" for i in range(40)]
+    )
+    model.feature_names_in_ = np.array([f"</script>{HOSTILE}"], object)
+    names = pd.DataFrame({f"</script>{HOSTILE}\"'": [f"<img src=x onerror=b>{i}" for i in range(40)]})
+    hostile = Tags(report_html(model, title=HOSTILE, target=f'</title>"{HOSTILE}', nodes=names))
+    harmless = Tags(report_html(plain, title="t", target="u", nodes=pd.DataFrame({"name": ["x"] * 40})))
+    assert sorted(hostile.tags) == sorted(harmless.tags)
+    assert {name for name, _ in hostile.attributes} == {name for name, _ in harmless.attributes}
+    assert f"{HOSTILE}0" in "".join(hostile.words)
+
+
+def test_data_of_the_script_ends_no_script():
+    model = ring(ids=[f"</script><!--{i}" for i in range(40)])
+    text = report_html(model)
+    raw = re.search(r'id="data">(.*?)</script>', text, re.S)[1]
+    assert "<" not in raw
+    assert script_data(text)["layers"][0]["field"] == "truth"
+
+
+# Files
+
+
+def test_the_file_is_whole_or_not_there(model, tmp_path, monkeypatch):
+    path = tmp_path / "report.html"
+    write_report(model, path)
+    assert path.read_text().rstrip().endswith("</html>")
+    first = path.read_bytes()
+    with pytest.raises(ValueError, match="nodes has 3 rows but graph has 40"):
+        write_report(model, path, nodes=pd.DataFrame({"a": range(3)}))
+    assert path.read_bytes() == first
+    assert list(tmp_path.iterdir()) == [path]
+    with pytest.raises(FileNotFoundError, match="create it first"):
+        write_report(model, tmp_path / "missing" / "report.html")
+
+
+def test_the_same_model_makes_the_same_page(model):
+    first, second = (
+        re.sub(r'"(docid|root_id|id)": "[^"]*"|"roots": \{.*?\}', "", report_html(model)) for _ in range(2)
+    )
+    assert len(first) == len(second)
+
+
+def test_an_unfitted_model_is_refused(tmp_path):
+    with pytest.raises(Exception, match="not fitted"):
+        write_report(residua.GraphRegressor(), tmp_path / "report.html")
+    assert not list(tmp_path.iterdir())
+
+
+# Pictures
+
+
+def test_residuals_and_corrections_share_a_scale_centred_on_zero(model):
+    scales = colours(layers(Contents(model)))
+    assert scales["residual"] == scales["correction"]
+    assert scales["residual"].low == -scales["residual"].high
+    assert scales["truth"] == scales["base prediction"] == scales["final prediction"]
+    assert scales["uncertainty"].palette != scales["truth"].palette
+
+
+def test_longitude_and_latitude_of_the_node_table_make_a_map(model):
+    nodes = pd.DataFrame({"longitude": np.linspace(-120, -70, 40), "latitude": np.linspace(25, 50, 40)})
+    drawing = make_drawing(model.graph_, nodes, None)
+    assert drawing.kind == "map"
+    width, height = np.ptp(drawing.xy, axis=0)
+    assert_allclose(width / height, 2 * np.cos(np.radians(37.5)))
+
+
+def test_every_dot_lies_in_view(model):
+    drawing = make_drawing(model.graph_, None, None)
+    assert drawing.kind == "graph"
+    assert (drawing.xy - drawing.radius[:, None] > drawing.low).all()
+    assert (drawing.xy + drawing.radius[:, None] < drawing.high).all()
+    assert 0.4 < drawing.ratio < 1.12
