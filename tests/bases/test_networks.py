@@ -446,7 +446,7 @@ def test_a_new_process_fits_and_loads_to_the_same_bits(tmp_path):
         model.save(tmp_path / name)
         expected += [*model.predict(return_std=True), *model.predict_interval()]
     code = (
-        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "import sys; sys.path[:0] = [sys.argv[1], sys.argv[1] + '/..']\n"
         "import residua, test_networks as t\n"
         "found = [t.fitted('sage', ensemble=2).predict()]\n"
         "for name in sys.argv[3:]:\n"

@@ -379,7 +379,7 @@ def test_a_process_killed_at_any_time_leaves_a_checkpoint_that_can_be_used(tmp_p
     path = tmp_path / "run.ckpt"
     program = textwrap.dedent(f"""
         import sys
-        sys.path.insert(0, {str(Path(__file__).parent)!r})
+        sys.path[:0] = {[str(p) for p in (Path(__file__).parent, Path(__file__).parents[1])]!r}
         from test_training import *
         checkpoint.SECONDS = 0.0
         graph, X, y, _ = problem()

@@ -393,7 +393,7 @@ def test_a_training_that_ctrl_c_ended_is_kept_and_told_by_the_exit_code(monkeypa
     def interrupted(*_args, **_kwargs):
         warnings.warn("training was interrupted; the best network so far is kept.", UserWarning, stacklevel=2)
 
-    monkeypatch.setattr("residua.cli.app", interrupted)
+    monkeypatch.setattr("residua.cli.app.app", interrupted)
     monkeypatch.setattr(sys, "argv", ["residua", "fit"])
     with warnings.catch_warnings(action="always"), pytest.raises(SystemExit) as stopped:
         main()

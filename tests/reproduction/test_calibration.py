@@ -17,7 +17,7 @@ from residua.reproduction.registry import Options
 from residua.reproduction.runs import Task, read
 from true_draws import KINDS, LEAST, fitted, problem, soak, tally
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 EACH = [(kind, level) for kind in KINDS for level in LEVELS]
 
 

@@ -15,7 +15,7 @@ from residua.reproduction.datasets import files, transport
 from residua.reproduction.datasets.county import TARGETS
 from residua.reproduction.datasets.twitch import _components, _read_features
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from residua.reproduction.registry import Options
 from residua.reproduction.runs import Record, Task, read
 from residua.reproduction.splits import only
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 GENERATED = ("ising+", "ising-")
 needs_networks = pytest.mark.skipif(find_spec("torch_geometric") is None, reason="needs residua[gnn]")
 

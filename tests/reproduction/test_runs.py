@@ -157,7 +157,7 @@ def sleeper(task):
 
 def test_no_process_outlives_a_killed_run(tmp_path):
     program = (
-        f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
+        f"import sys; sys.path[:0] = {[str(p) for p in (Path(__file__).parent, Path(__file__).parents[1])]!r}\n"
         "from test_experiments_runs import *\n"
         "if __name__ == '__main__':\n"
         f"    tasks = [Task('t', 'a', 'm', seed, {str(tmp_path)!r}) for seed in range(2)]\n"
