@@ -1,6 +1,7 @@
-"""Imports point down: the layers of the design, read from the source."""
+"""The picture is the test: every import is held to the drawing in ``docs/architecture.md``, every file to its table."""
 
 import ast
+import re
 import subprocess
 import sys
 from collections import defaultdict
@@ -11,40 +12,37 @@ import pytest
 import residua
 
 ROOT = Path(residua.__file__).parent
-
-# A layer, and the layers that its files may import besides their own.
-BELOW = {
-    "atomic": set(),
-    "linalg": set(),
-    "graph": {"linalg"},
-    "metrics": {"graph"},
-    "validation": {"graph"},
-    "field": {"linalg", "graph", "validation"},
-    "bases": {"atomic", "linalg", "graph", "validation"},
-    "datasets": {"graph", "validation"},
-}
-BELOW["estimator"] = set(BELOW) - {"views"}
-BELOW["views"] = {"graph", "metrics", "datasets", "validation", "estimator", "atomic", "bases"}
-BELOW["io"] = {"atomic", "linalg", "graph", "validation", "field", "bases", "estimator"}
-BELOW["backends"] = {"atomic", "linalg", "graph", "validation", "field", "bases", "estimator", "io"}
-BELOW["comparison"] = set(BELOW)
-BELOW["reproduction"] = set(BELOW)
-BELOW["cli"] = set(BELOW)
-
-# Files directly under residua/ that belong to a layer of another name.
-LAYER = {
-    "average": "estimator",
-    "nn": "estimator",
-    "diagnosis": "estimator",
-    "prediction": "estimator",
-    "plot": "views",
-    "distributed": "backends",
-    "resources": "comparison",
-}
+PAGE = (Path(__file__).parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
 
 TORCH = {"residua.nn"} | {
     f"residua.bases.networks.{name}" for name in ("layers", "base", "architectures", "stack", "training")
 }
+
+
+def section(title: str) -> str:
+    """The text of the page between this heading and the next."""
+    return re.search(rf"^## {title}$(.*?)(?=^## |\Z)", PAGE, re.M | re.S)[1]
+
+
+def cells(text: str) -> list[list[str]]:
+    """Rows of the tables in a text, without headings and rules; of a cell in backquotes what is between them."""
+    rows = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in re.findall(r"^\|.*\|$", text, re.M)]
+    return [row for row in rows if row[0].startswith("`")]
+
+
+def quoted(cell: str) -> set[str]:
+    return set(re.findall(r"`([^`]+)`", cell))
+
+
+def drawing() -> list[set[str]]:
+    """Rows of the drawing from the top: the names before the words that explain them."""
+    lines = re.search(r"```text\n(.*?)```", section("Layers"), re.S)[1].splitlines()
+    return [set(re.split(r" {2,}", line)[0].split(" | ")) for line in lines]
+
+
+ROWS = drawing()
+DEPTH = {name: depth for depth, names in enumerate(ROWS) for name in names}
+EXCEPTIONS = {(a, b) for row in cells(section("Layers")) for a in quoted(row[0]) for b in quoted(row[1])}
 
 
 def module_name(path: Path) -> str:
@@ -57,9 +55,8 @@ INNER = [name for name in FILES if name != "residua"]
 
 
 def layer(module: str) -> str | None:
-    """The layer of a dotted name; None for the package itself."""
-    parts = module.split(".")
-    return LAYER.get(parts[1], parts[1]) if len(parts) > 1 else None
+    """The name in the drawing to which a dotted name belongs; None for the package itself."""
+    return [*module.split("."), None][1]
 
 
 def under_type_checking(tree: ast.Module) -> set[ast.AST]:
@@ -75,7 +72,7 @@ def inside_functions(tree: ast.Module) -> set[ast.AST]:
 
 
 def imports(module: str, *, at_import: bool = False) -> set[str]:
-    """Modules that a file imports; all of them, or only those that load with it."""
+    """Modules that a file imports, those looked up by name included; all, or only those that load with it."""
     tree = ast.parse(FILES[module].read_text())
     skipped = under_type_checking(tree) | inside_functions(tree) if at_import else set()
     found = set()
@@ -89,47 +86,56 @@ def imports(module: str, *, at_import: bool = False) -> set[str]:
             names = {f"{node.module}.{alias.name}" for alias in node.names}
             modules = names & FILES.keys()
             found |= modules | ({node.module} if modules != names else set())
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "import_module":
+            found |= set(re.findall(r"residua(?:\.\w+)+", ast.unparse(node)))
     return found
 
 
 def inner_imports(module: str, **options) -> set[str]:
-    """Modules of residua itself; the package alone stands for its version and lazy names."""
+    """Modules of residua itself; the package as such stands for its version and lazy names."""
     return {name for name in imports(module, **options) if name.startswith("residua.")}
 
 
-def test_every_file_has_a_layer():
-    unknown = {name for name in INNER if layer(name) not in BELOW}
-    assert not unknown, f"{unknown}: say in LAYER to which layer they belong"
+def arrows(module: str) -> set[tuple[str, str]]:
+    """From the layer of a module to the other layers that it imports."""
+    return {(layer(module), layer(name)) for name in inner_imports(module)} - {(layer(module), layer(module))}
+
+
+def test_the_drawing_names_every_folder_and_file_of_the_package_once():
+    assert sorted(name for row in ROWS for name in row) == sorted({layer(name) for name in INNER})
 
 
 @pytest.mark.parametrize("module", INNER)
 def test_imports_point_down(module):
-    allowed = BELOW[layer(module)] | {layer(module)}
-    lazy = {"residua.io.model_file", "residua.views.notebook"} if layer(module) == "estimator" else set()
-    wrong = {name for name in inner_imports(module) - lazy if layer(name) not in allowed}
-    assert not wrong, f"{module} ({layer(module)}) may not import {wrong}"
+    wrong = {(a, b) for a, b in arrows(module) - EXCEPTIONS if DEPTH[a] >= DEPTH[b]}
+    assert not wrong, f"{module}: not as drawn in docs/architecture.md"
+
+
+def test_exceptions_are_few_used_and_wait_until_they_are_called():
+    all_arrows = {arrow for module in INNER for arrow in arrows(module)}
+    assert not EXCEPTIONS - all_arrows, "an exception that nothing uses"
+    loading = {(layer(m), layer(name)) for m in INNER for name in inner_imports(m, at_import=True)}
+    assert not EXCEPTIONS & loading
+    assert len(EXCEPTIONS) <= 4
+
+
+def test_only_the_command_line_imports_the_reproduction():
+    users = {layer(m) for m in INNER if any(layer(name) == "reproduction" for name in inner_imports(m))}
+    assert users <= {"reproduction", "cli"} | {a for a, b in EXCEPTIONS if b == "reproduction"}
+
+
+@pytest.mark.xfail(strict=False, reason="files are on the move")
+def test_the_table_lists_every_file():
+    """A row with a folder stands for its ``__init__.py``."""
+    listed = [name for row in cells(section("Files")) for name in quoted(row[0])]
+    there = {str(path.relative_to(ROOT)).replace("/__init__.py", "/") for path in FILES.values()}
+    assert sorted(listed) == sorted(there)
 
 
 def test_named_modules_exist():
     """An import of a file that is not there would pass unseen where it is lazy."""
     missing = {(m, name) for m in INNER for name in inner_imports(m) if name not in FILES}
     assert not missing
-
-
-def test_layers_themselves_have_no_circle():
-    remaining = dict(BELOW)
-    while remaining:
-        lowest = {name for name, below in remaining.items() if not below & remaining.keys()}
-        assert lowest, f"circle among {set(remaining)}"
-        remaining = {name: below for name, below in remaining.items() if name not in lowest}
-
-
-@pytest.mark.parametrize("top", ["cli", "views", "reproduction"])
-def test_nothing_below_imports_the_top(top):
-    order = ["reproduction", "views", "cli"]
-    above = set(order[order.index(top) :])
-    users = {m for m in INNER if any(layer(name) == top for name in inner_imports(m, at_import=True))}
-    assert {layer(m) for m in users} <= above
 
 
 @pytest.mark.parametrize("module", FILES)
@@ -140,7 +146,7 @@ def test_torch_stays_where_it_belongs(module):
 
 
 @pytest.mark.parametrize("module", [m for m in FILES if layer(m) in ("linalg", "field")])
-def test_the_mathematics_needs_numpy_scipy_and_numba_alone(module):
+def test_the_mathematics_needs_only_numpy_scipy_and_numba(module):
     roots = {name.split(".")[0] for name in imports(module)} - set(sys.stdlib_module_names)
     optional = {"residua.linalg.factor": {"sksparse"}, "residua.linalg.kernels.registers": {"llvmlite"}}
     optional = optional.get(module, set())

@@ -42,13 +42,20 @@ class Options:
 
     Parameters
     ----------
-    seeds : how many random splits
-    first_seed : the first of them; the tables of seeds 1 to 10 have the authors' own splits
-    datasets, methods : names to keep; None for all
-    jobs : processes
-    protocol : "paper", as the authors' code runs; "best", as well as we can
-    folder : where records, tables and pictures go
-    quick : a smoke test of a minute at most: one seed, few steps, small graphs
+    seeds : int
+        How many random splits.
+    datasets, methods : tuple of str, optional
+        Names to keep; None for all.
+    jobs : int
+        Processes.
+    protocol : {"paper", "best"}
+        As the authors' code runs, or as well as we can.
+    folder : Path
+        Where records, tables and pictures go.
+    quick : bool
+        A smoke test of a minute at most: one seed, few steps, small graphs.
+    first_seed : int
+        The first of the seeds; the tables of seeds 1 to 10 have the authors' own splits.
     """
 
     seeds: int = 10
@@ -89,13 +96,18 @@ class Result:
 
     Parameters
     ----------
-    name : of the experiment
-    title : a line above the table
-    columns : of the table in the terminal
-    rows : of the table in the terminal, as text; markup of rich is understood
-    markdown : the whole account, also written to one of ``files``
-    files : written to the output folder
-    notes : lines below the table
+    name, title : str
+        Of the experiment, and a line above its table.
+    columns : tuple of str
+        Headings of the table in the terminal.
+    rows : list of tuple of str
+        Cells of the table in the terminal; markup of rich is understood.
+    markdown : str
+        The whole account, also written to one of ``files``.
+    files : list of Path
+        Written to the output folder.
+    notes : tuple of str
+        Lines below the table.
     """
 
     name: str

@@ -74,12 +74,18 @@ def run(
 
     Parameters
     ----------
-    tasks : what to do
-    work : a function of a task, importable by name since it runs in other processes
-    path : the file of JSON lines, appended to; made if there is none
-    jobs : processes, each of one thread
-    advance : called with how many are done, of how many, and the last record
-    answers : the methods that a task has to answer for; a line that lacks one is not taken for done
+    tasks : sequence of Task
+        What to do.
+    work : callable
+        A function of a task, importable by name since it runs in other processes.
+    path : Path
+        The file of JSON lines, appended to; made if there is none.
+    jobs : int
+        Processes, each of one thread.
+    advance : callable
+        Called with how many are done, of how many, and the last record.
+    answers : callable
+        Returns the methods that a task has to answer for; a line that lacks one is not taken for done.
     """
     done = {record.task: record for record in read(path) if record.results.keys() >= set(answers(record.task))}
     left = [task for task in tasks if task not in done]

@@ -142,8 +142,10 @@ def draw_nodes(
         NaN = unknown.
     graph : Graph, optional
         n nodes; its edges are drawn, unless there are more than 200,000.
-    norm, cmap
-        matplotlib's colour scale and colours; by default from the smallest to the largest value.
+    norm : matplotlib.colors.Normalize, optional
+        The colour scale; by default from the smallest to the largest value.
+    cmap : str or matplotlib.colors.Colormap
+        The colours.
     size : float, optional
         Area of a dot in square points; by default such that near neighbours about touch.
     geographic : bool, optional

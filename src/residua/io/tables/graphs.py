@@ -21,13 +21,20 @@ class Columns:
 
     Parameters
     ----------
-    target : column of the node table with the labels, empty where unknown
-    id : column of the node table; "id", or else the first
-    features, categorical, exclude : columns of the node table to use, to read as text, and to leave out
-    source, to : columns of the edge table; "source" and "target", or else the first two
-    weight, edge_type : columns of the edge table
-    missing : words that stand for an empty cell
-    skip_unknown : leave out edges to nodes that are not in the node table
+    target : str
+        Column of the node table with the labels, empty where unknown.
+    id : str, optional
+        Column of the node table with the ids; "id", or else the first.
+    features, categorical, exclude : tuple of str
+        Columns of the node table to use, to read as text, and to leave out.
+    source, to : str, optional
+        Columns of the edge table with the ends of an edge; "source" and "target", or else the first two.
+    weight, edge_type : str, optional
+        Columns of the edge table.
+    missing : tuple of str
+        Words that stand for an empty cell.
+    skip_unknown : bool
+        Leave out edges to nodes that are not in the node table.
     """
 
     target: str

@@ -32,11 +32,18 @@ class Recipe:
 
     Parameters
     ----------
-    id, target : columns of the node table
-    source, to, weight, edge_type : columns of the edge table
-    missing : words that stand for an empty cell
-    medians : of each column of numbers
-    values : of each column of text, in the order of the features
+    id, target : str
+        Columns of the node table.
+    source, to : str
+        Columns of the edge table with the ends of an edge.
+    weight, edge_type : str, optional
+        Columns of the edge table.
+    missing : tuple of str
+        Words that stand for an empty cell.
+    medians : dict of str to float
+        The median of each column of numbers, by its name.
+    values : dict of str to tuple of str
+        The values of each column of text, by its name, in the order of the features.
     """
 
     id: str

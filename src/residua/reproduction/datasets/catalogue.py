@@ -104,12 +104,15 @@ def fetch(name: str, progress: Progress | None = None) -> tuple[Path, ...]:
 
     Parameters
     ----------
-    name : a name of `available`
-    progress : called with the file's name, the bytes so far and the bytes in all (0 where unknown)
+    name : str
+        A name of `available`.
+    progress : callable, optional
+        Called with the file's name, the bytes so far and the bytes in all (0 where unknown).
 
     Returns
     -------
-    Paths of the files; none for a data set that is packaged or generated.
+    tuple of Path
+        The files; empty for a data set that is packaged or generated.
 
     Examples
     --------

@@ -36,7 +36,8 @@ def load_contacts(path: str | os.PathLike[str]) -> Dataset:
 
     Parameters
     ----------
-    path : the unpacked folder, which holds ``DS0001/22140-0001-Data.tsv`` and ``DS0002/22140-0002-Data.tsv``
+    path : str or path-like
+        The unpacked folder, with ``DS0001/22140-0001-Data.tsv`` and ``DS0002/22140-0002-Data.tsv``.
 
     Returns
     -------

@@ -34,7 +34,8 @@ def simulate_contacts(random_state: int = 0) -> Dataset:
 
     Parameters
     ----------
-    random_state : seed
+    random_state : int
+        Seed.
 
     Returns
     -------

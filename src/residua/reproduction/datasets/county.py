@@ -54,9 +54,12 @@ def load_county(target: str, year: int = 2012, self_loops: bool = True) -> Datas
 
     Parameters
     ----------
-    target : which statistic is the label
-    year : 2012 or 2016
-    self_loops : join every county to itself with weight 2, as the paper's authors do (12,717 edges), or not (9,483)
+    target : str
+        Which statistic is the label.
+    year : {2012, 2016}
+        Of the statistics.
+    self_loops : bool
+        Join every county to itself with weight 2, as the paper's authors do (12,717 edges), or not (9,483).
 
     Returns
     -------

@@ -59,8 +59,10 @@ def find_file(name: str, progress: Progress | None = None) -> Path:
 
     Parameters
     ----------
-    name : path below the data folder, such as ``"election/income.csv"``
-    progress : called with the name, the bytes so far and the bytes in all while the file is downloaded
+    name : str
+        Path below the data folder, such as ``"election/income.csv"``.
+    progress : callable, optional
+        Called with the name, the bytes so far and the bytes in all while the file is downloaded.
 
     Raises
     ------

@@ -31,12 +31,17 @@ def simulate_ising(
 
     Parameters
     ----------
-    size : rows and columns of the grid, at least 2
-    coupling : 0.35 gives the paper's Ising(+), neighbours alike; -0.35 its Ising(-), neighbours opposite
-    field : strength of the external field
-    random_state : seed of the spins
-    sweeps : how often every spin is drawn anew. Beyond a coupling of 0.44 either way the grid is ordered, and no
-        number of sweeps in reach moves it from one order to the other
+    size : int
+        Rows and columns of the grid, at least 2.
+    coupling : float
+        0.35 gives the paper's Ising(+), neighbours alike; -0.35 its Ising(-), neighbours opposite.
+    field : float
+        Strength of the external field.
+    random_state : int
+        Seed of the spins.
+    sweeps : int
+        How often every spin is drawn anew. Beyond a coupling of 0.44 either way the grid is ordered, and no
+        number of sweeps in reach moves it from one order to the other.
 
     Returns
     -------

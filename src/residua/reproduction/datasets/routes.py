@@ -26,10 +26,19 @@ def trips(
 
     Parameters
     ----------
-    tail, head : junctions that the m links lead from and to, numbered from 0
-    time : travel time of each link, above 0
-    limits : the longest trips that count, in the unit of ``time``; may be infinite
-    zones : junctions where trips begin and end but do not pass
+    tail, head : array of int, shape (m,)
+        Junctions that the links lead from and to, numbered from 0.
+    time : array, shape (m,)
+        Travel time of each link, above 0.
+    limits : array, shape (k,)
+        The longest trips that count, in the unit of ``time``; may be infinite.
+    zones : array of int, optional
+        Junctions where trips begin and end but do not pass.
+
+    Returns
+    -------
+    array, shape (m, k)
+        Trips on each link within each limit.
     """
     zones = np.empty(0, int) if zones is None else zones
     n = int(max(tail.max(), head.max())) + 1

@@ -76,11 +76,14 @@ def load_transport(city: str, *, opposite: bool = False, trips: bool = False) ->
 
     Parameters
     ----------
-    city : ``"anaheim"`` (914 links) or ``"chicago"`` (2,176 links)
-    opposite : join the two directions of one street by edges of a third type, ``"opposite"``, instead of ``"follows"``
-    trips : add five features: how many trips would use a link if every junction sent one to all others by the fastest
+    city : {"anaheim", "chicago"}
+        914 links, or 2,176.
+    opposite : bool
+        Join the two directions of one street by edges of a third type, ``"opposite"``, instead of ``"follows"``.
+    trips : bool
+        Add five features: how many trips would use a link if every junction sent one to all others by the fastest
         route at free-flow times; to those within 2, 4, 8 and 16 times the mean link's time, and to all. They come from
-        the map and these times alone; of the counts, the square roots are standardised
+        the map and these times only; of the counts, the square roots are standardised.
 
     Returns
     -------

@@ -41,7 +41,8 @@ def load_twitch(country: str = "PTBR") -> Dataset:
 
     Parameters
     ----------
-    country : ``"DE"``, ``"ENGB"``, ``"ES"``, ``"FR"``, ``"PTBR"`` or ``"RU"``; the paper predicts PTBR
+    country : {"DE", "ENGB", "ES", "FR", "PTBR", "RU"}
+        The paper predicts PTBR.
 
     Returns
     -------

@@ -59,7 +59,7 @@ def write_report(
     path : str or Path
         Of the file; it is there whole or not at all.
     title, target : str, optional
-        Of the page, and the name of what is predicted.
+        The heading of the page, and the name of what is predicted.
     nodes : DataFrame, shape (n, any), optional
         Rows follow ``graph.nodes``. Its first three columns with text (names, regions) are shown with a node;
         its columns longitude and latitude are the positions unless those are given.

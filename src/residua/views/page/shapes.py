@@ -24,10 +24,11 @@ def read_shapes(polygons: Any, nodes: np.ndarray) -> dict[int, Shape]:
 
     Parameters
     ----------
-    polygons : GeoJSON or TopoJSON (a mapping or the path of a file), or a GeoDataFrame
+    polygons : GeoJSON or TopoJSON (mapping or path of a file) or GeoDataFrame
         A feature belongs to the node whose id is the feature's id, its index, or the one of its properties in
         which most node ids are found.
-    nodes : (n,) ids
+    nodes : array, shape (n,)
+        Ids.
     """
     collection = _collection(polygons)
     try:
