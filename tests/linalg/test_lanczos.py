@@ -135,7 +135,7 @@ KINDS = ["one", "three", "dependent", "zero", "all zero", "units", "nearly depen
 def test_full_depth_block_quadrature_is_exact(any_case, kind, name, rng):
     S, A = matrix(any_case)
     B = columns(any_case, kind, rng)
-    found = BlockLanczos(S, B).extend(any_case.n).apply(FUNCTIONS[name])
+    found = BlockLanczos(S, B).more_steps(any_case.n).apply(FUNCTIONS[name])
     expected = apply_dense(FUNCTIONS[name], A, B)
     size = np.linalg.norm(B, axis=0)
     assert_allclose(found, expected, rtol=0, atol=1e-9 * np.outer(size, size).max() + 1e-300)
@@ -148,9 +148,9 @@ def test_block_run_can_be_carried_on(kind, rng):
     c = small_world(n=120)
     B = columns(c, kind, rng)
     at_once, by_parts = BlockLanczos(c.terms[0], B), BlockLanczos(c.terms[0], B)
-    by_parts.extend(2)
-    by_parts.extend(3)
-    assert_array_equal(at_once.extend(9).apply(np.exp), by_parts.extend(4).apply(np.exp))
+    by_parts.more_steps(2)
+    by_parts.more_steps(3)
+    assert_array_equal(at_once.more_steps(9).apply(np.exp), by_parts.more_steps(4).apply(np.exp))
     assert at_once.steps == by_parts.steps == 9
 
 
@@ -158,7 +158,7 @@ def test_block_polynomials_below_twice_the_steps_are_exact(rng):
     c = small_world(n=120)
     B = rng.standard_normal((c.n, 3))
     for steps in (1, 2, 4):
-        rule = BlockLanczos(c.terms[0], B).extend(steps)
+        rule = BlockLanczos(c.terms[0], B).more_steps(steps)
         for degree in range(2 * steps):
             expected = B.T @ np.linalg.matrix_power(c.S[0], degree) @ B
             assert_allclose(rule.apply(lambda x, d=degree: x**d), expected, atol=1e-10)
@@ -169,14 +169,14 @@ def test_block_of_one_column_is_the_plain_quadrature(rng):
     b = rng.standard_normal((c.n, 1))
     for f in FUNCTIONS.values():
         plain = quadrature(c.terms[0], b, 8).apply(f)
-        assert_allclose(BlockLanczos(c.terms[0], b).extend(8).apply(f).ravel(), plain, rtol=1e-9)
+        assert_allclose(BlockLanczos(c.terms[0], b).more_steps(8).apply(f).ravel(), plain, rtol=1e-9)
 
 
 def test_exhausted_run_stays_exact_however_far_it_is_driven(any_case, rng):
     """Rounding may keep a run alive beyond the size of the matrix; it must do no harm."""
     S, A = matrix(any_case)
     B = columns(any_case, "dependent", rng)
-    found = BlockLanczos(S, B).extend(200).apply(FUNCTIONS["inverse, near the pole"])
+    found = BlockLanczos(S, B).more_steps(200).apply(FUNCTIONS["inverse, near the pole"])
     assert_allclose(found, apply_dense(FUNCTIONS["inverse, near the pole"], A, B), rtol=1e-9, atol=1e-9)
 
 
@@ -184,7 +184,7 @@ def test_run_that_starts_in_an_invariant_space_is_exhausted_at_its_end():
     c = CASES["two components"]
     constants = np.sqrt(c.graph.degree)[:, None] * (c.graph.components[:, None] == [0, 1])
     run = BlockLanczos(c.terms[0], constants)
-    rule = run.extend(5)
+    rule = run.more_steps(5)
     assert run.exhausted
     assert run.steps == 1
     assert_allclose(rule.apply(np.exp), np.e * constants.T @ constants, atol=1e-12)
@@ -195,5 +195,5 @@ def test_long_run_without_orthogonality_still_converges(alpha, rng):
     """Lanczos loses orthogonality once values converge; the quadrature must not lose its answer."""
     c = small_world(n=400, degree=4, rewire=0.05)
     B = rng.standard_normal((c.n, 2))
-    found = BlockLanczos(c.terms[0], B).extend(250).apply(lambda x: 1 / (1 - alpha * x))
+    found = BlockLanczos(c.terms[0], B).more_steps(250).apply(lambda x: 1 / (1 - alpha * x))
     assert_allclose(found, B.T @ np.linalg.solve(dense.precision(c.S, alpha), B), rtol=1e-9, atol=1e-9)

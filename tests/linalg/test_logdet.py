@@ -12,7 +12,6 @@ import dense
 from graphs import CASES, grid, small_world
 from residua.linalg import Cholesky, Eigen, Lanczos, weighted_sum
 from residua.linalg.logdet.exact import auto
-from residua.linalg.logdet.stochastic import power_moments
 
 EXACT = [Eigen(), Cholesky()]
 ALPHAS = {
@@ -88,26 +87,25 @@ def test_power_moments_are_traces_of_powers(any_case):
     alpha = np.array([0.9, -0.7])[: len(any_case.terms)]
     M = np.tensordot(alpha, any_case.S, axes=1)
     expected = [np.trace(np.linalg.matrix_power(M, j)) for j in range(5)]
-    assert_allclose(power_moments(weighted_sum(any_case.terms, alpha)), expected, rtol=1e-12, atol=1e-13)
+    assert_allclose(weighted_sum(any_case.terms, alpha).power_moments(), expected, rtol=1e-12, atol=1e-13)
 
 
 def test_power_moments_beyond_the_budget_are_left_out():
     S = small_world(n=300).terms[0]
-    assert_allclose(power_moments(S, budget=0), power_moments(S)[:3])
+    assert_allclose(S.power_moments(budget=0), S.power_moments()[:3])
 
 
 IN_BOUNDS = """
 import numpy as np
 from residua.graph import Graph
 from residua.linalg import weighted_sum
-from residua.linalg.logdet.stochastic import power_moments
 
 n = 17  # degree 16, so that all numbers are exact and paths of opposite sign cancel to 0
 i, j = np.triu_indices(n, 1)
 kind = np.where(np.random.default_rng(0).random(len(i)) < 0.5, "a", "b")
 M = weighted_sum(list(Graph.from_edges(i, j, type=kind).operators.values()), [0.5, -0.5])
 A = M.to_scipy().toarray()
-np.testing.assert_allclose(power_moments(M), [np.trace(np.linalg.matrix_power(A, k)) for k in range(5)], atol=1e-15)
+np.testing.assert_allclose(M.power_moments(), [np.trace(np.linalg.matrix_power(A, k)) for k in range(5)], atol=1e-15)
 """
 
 

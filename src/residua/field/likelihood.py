@@ -163,7 +163,7 @@ class QuadraticForm:
         self.constant, self.linear = self.R.T @ self.R, self.R.T @ SR[L]
         if len(U):
             self.run = BlockLanczos(self.likelihood.terms_UU[0], SR[U])
-            self.rule = self.run.extend(12)
+            self.rule = self.run.more_steps(12)
         else:
             self.rule = BlockQuadrature(np.zeros(0), np.zeros((0, self.R.shape[1])))
 
@@ -190,7 +190,7 @@ class QuadraticForm:
         if self.rule is None or self.run is None or self.run.exhausted:
             return False
         before = np.array([self(np.array([a])) for a in alphas])
-        self.rule = self.run.extend(max(8, self.run.steps // 2))
+        self.rule = self.run.more_steps(max(8, self.run.steps // 2))
         change = np.abs(np.array([self(np.array([a])) for a in alphas]) - before)
         root = np.sqrt(np.diagonal(before, axis1=1, axis2=2))
         if (change <= tol * root[:, :, None] * root[:, None, :]).all():

@@ -17,10 +17,10 @@ from residua.field.precision import A_MAX, unit_precision
 from residua.field.profile import CorrelationFit, Profile, fit_profile
 from residua.graph import Graph
 from residua.linalg import CG, Lanczos, Solver, Strategy
-from residua.linalg.cg import SMALL
 from residua.linalg.kernels.conditional_mean import carry
 from residua.linalg.logdet.exact import EIGEN_NODES
 from residua.linalg.logdet.stochastic import StochasticRatio
+from residua.linalg.operator import SMALL_SYSTEM
 
 THOROUGH = {1} | {2 * 4**k for k in range(16)}  # times at which alpha is searched for, not followed
 
@@ -36,7 +36,7 @@ def _training_likelihood(
 def _carry(likelihood: Likelihood, r: np.ndarray, alpha: np.ndarray, full: np.ndarray) -> tuple[np.ndarray, float]:
     """Fill ``full`` (n,), a start, with r (|L|,) carried on to U; returns (G full)_L and full'G full."""
     (G, G_UU), solver = likelihood.precisions(alpha), likelihood.solver
-    if G.S.nnz < SMALL:
+    if G.S.nnz < SMALL_SYSTEM:
         Gr, q, done = carry(G, G_UU, likelihood.L, likelihood.U, r, full, solver.cg.tol, solver.patience)
         if done:
             return Gr, q

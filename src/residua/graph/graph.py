@@ -19,7 +19,8 @@ import scipy.sparse as sp
 from residua.graph import build, readers
 from residua.graph.build import CSR
 from residua.graph.report import GraphReport
-from residua.linalg import Sparse, connected_components, order
+from residua.linalg import Rows, Sparse, connected_components, order
+from residua.linalg.rows import LOCAL
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -266,6 +267,21 @@ class Graph:
     def components(self) -> np.ndarray:
         """(n,) component of each node over all edge types, numbered in the order of ``nodes``."""
         return read_only(connected_components(self.operators.values(), self.n_nodes))
+
+    @property
+    def rows(self) -> Rows:
+        """Reductions over the nodes, which are all in this process."""
+        return LOCAL
+
+    def reached(self, labelled: np.ndarray) -> np.ndarray:
+        """Return the mask (n,) of nodes in a component that has a label."""
+        has_label = np.zeros(self.components.max() + 1, bool)
+        has_label[self.components[labelled]] = True
+        return has_label[self.components]
+
+    def count_components(self, labelled: np.ndarray) -> int:
+        """Count the components that have a label."""
+        return len(np.unique(self.components[labelled]))
 
     @cached_property
     def near_order(self) -> np.ndarray | None:

@@ -3,7 +3,8 @@
 from residua.linalg.cg import CG, NotConverged, Solution
 from residua.linalg.logdet.exact import Cholesky, Eigen, Estimate, Ratio, Strategy
 from residua.linalg.logdet.stochastic import Lanczos
-from residua.linalg.operator import Operator, Shifted, Sparse, connected_components, weighted_sum
+from residua.linalg.operator import Matrix, Operator, Shifted, Sparse, connected_components, weighted_sum
+from residua.linalg.rows import Rows
 from residua.linalg.solve import Solver
 
 __all__ = [
@@ -12,9 +13,11 @@ __all__ = [
     "Eigen",
     "Estimate",
     "Lanczos",
+    "Matrix",
     "NotConverged",
     "Operator",
     "Ratio",
+    "Rows",
     "Shifted",
     "Solution",
     "Solver",

@@ -12,11 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from residua.linalg.kernels import rows as kernels
-from residua.linalg.operator import Operator, Shifted, Sparse, on_lines
-
-# Below this many entries one compiled call beats a Python loop over parallel kernels.
-SMALL = 300_000
+from residua.linalg.operator import Operator, on_lines
 
 
 class NotConverged(UserWarning):
@@ -39,8 +35,10 @@ class CG:
 
     Parameters
     ----------
-    tol : stop a column when its residual is below ``tol`` times the norm of its right-hand side
-    max_iter : give up after this many steps, with a warning
+    tol : float
+        Stop a column when its residual is below ``tol`` times the norm of its right-hand side.
+    max_iter : int
+        Give up after this many steps, with a warning.
     """
 
     tol: float = 1e-10
@@ -50,13 +48,10 @@ class CG:
         """Solve ``A X = B`` for B of shape (n,) or (n, k), from ``start`` or from zero."""
         block = np.ascontiguousarray(B[:, None] if B.ndim == 1 else B, A.dtype)
         X = np.zeros_like(block) if start is None else np.array(start, A.dtype).reshape(block.shape)
-        norm = np.linalg.norm(block, axis=0).astype(float)
+        norm = A.rows.norms(block)
         X[:, norm == 0] = 0
         tol = max(self.tol, 4 * np.finfo(A.dtype).eps)
-        if block.shape[1] == 1 and isinstance(A, Shifted) and isinstance(A.S, Sparse) and A.S.nnz < SMALL:
-            steps, rr = self._column(A, A.S, block, X, tol * norm)
-        else:
-            steps, rr = self._block(A, block, X, tol * norm)
+        steps, rr = self._column(A, block, X, tol * norm) or self._block(A, block, X, tol * norm)
         with np.errstate(invalid="ignore"):
             residual = np.where(norm > 0, np.sqrt(rr) / np.where(norm > 0, norm, 1), 0.0)
         solution = Solution(X.reshape(B.shape), steps, residual, residual <= tol)
@@ -70,15 +65,17 @@ class CG:
         return solution
 
     def _column(
-        self, A: Shifted, S: Sparse, b: np.ndarray, X: np.ndarray, goal: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
+        self, A: Operator, b: np.ndarray, X: np.ndarray, goal: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        """Solve one column in one compiled call; None where there are several, or no such call."""
+        if b.shape[1] > 1:
+            return None
         x = np.ascontiguousarray(X[:, 0])
-        matrix = (S.indptr, S.indices, S.weights, S.scale)
-        step, rr = kernels.cg_column(
-            *matrix, A.dtype.type(A.alpha), np.ascontiguousarray(b[:, 0]), x, goal[0] ** 2, self.max_iter
-        )
+        found = A.solve_column(np.ascontiguousarray(b[:, 0]), x, goal[0] ** 2, self.max_iter)
+        if found is None:
+            return None
         X[:, 0] = x
-        return np.array([step]), np.array([rr])
+        return np.array([found[0]]), np.array([found[1]])
 
     def _block(self, A: Operator, B: np.ndarray, X: np.ndarray, goal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         k = B.shape[1]
@@ -86,7 +83,7 @@ class CG:
         P = on_lines(R)
         steps, final = np.zeros(k, int), np.zeros(k)
         live = np.arange(k)  # columns of the caller that the working block still holds
-        rr = np.einsum("ij,ij->j", R, R, dtype=float)
+        rr = A.rows.inner(R, R)
         goal, x, AP = goal**2, X, np.empty_like(P)
         for _ in range(self.max_iter):
             moving = rr > goal[live]

@@ -19,7 +19,7 @@ from scipy.sparse.linalg import splu
 
 from residua.linalg.kernels.compiled import compiled
 from residua.linalg.ldl import LDL, Pattern
-from residua.linalg.operator import Shifted, Sparse
+from residua.linalg.operator import Matrix, Shifted, Sparse
 
 # Entries of L per column, squared and summed: up to here the compiled factor is faster than SuperLU's blocks.
 COMPILED_WORK = 2e8
@@ -145,14 +145,16 @@ def _pair_sums(indptr, indices, data, z_indptr, z_indices, z_data):
     return out
 
 
-def factor_seconds(S: Sparse, limit: float = np.inf) -> float:
-    """Rough time to factor ``I - S``, told from the widest breadth-first level, which bounds a separator.
+def factor_seconds(S: Matrix, limit: float = np.inf) -> float:
+    """Estimate the time to factor ``I - S`` from the widest breadth-first level, which bounds a separator.
 
     Nodes of degree 1 are stripped first: trees fill nothing in, however wide they are. The levels are not looked at
-    where the number of rows alone takes it past ``limit``.
+    where the number of rows alone takes it past ``limit``. Infinite where the entries are not in this process.
     """
     rows = 8e-6 * S.shape[0]
-    return rows if rows > limit else rows + 2e-11 * float(_widest_level(S.indptr, S.indices)) ** 3
+    if S.arrays is None:
+        return np.inf
+    return rows if rows > limit else rows + 2e-11 * float(_widest_level(*S.arrays[:2])) ** 3
 
 
 def identity_minus(A: Shifted, room: sp.sparray | None = None) -> sp.csc_array:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from residua.linalg.operator import Operator, on_lines
+from residua.linalg.rows import LOCAL, Rows
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ def tridiagonal(A: Operator, Z: np.ndarray, steps: int) -> tuple[np.ndarray, np.
     """
     V = on_lines(Z, A.dtype)
     previous = on_lines(np.broadcast_to(0.0, V.shape), A.dtype)
-    norms = np.einsum("ij,ij->j", V, V, dtype=float)
+    norms = A.rows.inner(V, V)
     b_old, b = np.ones_like(norms), np.sqrt(norms)
     diagonal = np.zeros((steps, V.shape[1]))
     off = np.zeros((steps, V.shape[1]))
@@ -73,25 +74,27 @@ def function_times(
     product: Callable[[np.ndarray], np.ndarray],
     f: Callable[[np.ndarray], np.ndarray],
     b: np.ndarray,
+    rows: Rows = LOCAL,
     steps: int = 40,
 ) -> np.ndarray:
-    """``f(A) b`` for the symmetric A behind ``product``, from a Krylov space kept orthogonal."""
-    if not b.any():
+    """Return ``f(A) b`` for the symmetric A behind ``product``, from a Krylov space kept orthogonal."""
+    norm = rows.norms(b[:, None])[0]
+    if not norm:
         return np.zeros(len(b))
-    V = np.zeros((min(steps, len(b)) + 1, len(b)))
+    V = np.zeros((min(steps, rows.sum(len(b))) + 1, len(b)))
     T = np.zeros((len(V) - 1, len(V) - 1))
-    V[0] = b / np.linalg.norm(b)
+    V[0] = b / norm
     for k in range(len(T)):
         w = product(V[k])
-        T[k, : k + 1] = T[: k + 1, k] = V[: k + 1] @ w
+        T[k, : k + 1] = T[: k + 1, k] = rows.sum(V[: k + 1] @ w)
         w -= V[: k + 1].T @ T[: k + 1, k]
-        w -= V[: k + 1].T @ (V[: k + 1] @ w)  # once more: rounding spoils the first pass
-        size = np.linalg.norm(w)
+        w -= V[: k + 1].T @ rows.sum(V[: k + 1] @ w)  # once more: rounding spoils the first pass
+        size = rows.norms(w[:, None])[0]
         if size < 1e-10 or k + 1 == len(T):
             break
         V[k + 1] = w / size
     values, vectors = np.linalg.eigh(T[: k + 1, : k + 1])
-    return np.linalg.norm(b) * V[: k + 1].T @ (vectors @ (f(values) * vectors[0]))
+    return norm * V[: k + 1].T @ (vectors @ (f(values) * vectors[0]))
 
 
 @dataclass(frozen=True)
@@ -115,8 +118,8 @@ class BlockLanczos:
     def __init__(self, A: Operator, B: np.ndarray):
         self.A = A
         # Unit columns first: directions are judged independent by angle, not by the units of a column.
-        size = np.linalg.norm(B, axis=0)
-        self.V, C = _orthonormal(B / np.where(size > 0, size, 1))
+        size = A.rows.norms(B)
+        self.V, C = _orthonormal(B / np.where(size > 0, size, 1), A.rows)
         self.R = C * size
         self.previous = np.zeros((len(B), 0))
         self.diagonal: list[np.ndarray] = []
@@ -131,15 +134,15 @@ class BlockLanczos:
         """True when the quadrature is exact up to rounding."""
         return self.V.shape[1] == 0
 
-    def extend(self, steps: int) -> BlockQuadrature:
+    def more_steps(self, steps: int) -> BlockQuadrature:
         """Take further steps and return the quadrature so far."""
         for _ in range(steps):
             if self.exhausted:
                 break
             W = self.A @ self.V - self.previous @ self.off[-1].T
-            D = self.V.T @ W
+            D = self.A.rows.gram(self.V, W)
             self.diagonal.append((D + D.T) / 2)
-            Q, C = _orthonormal(W - self.V @ D)
+            Q, C = _orthonormal(W - self.V @ D, self.A.rows)
             self.off.append(C)
             self.previous, self.V = self.V, Q
         return self._quadrature()
@@ -158,24 +161,29 @@ class BlockLanczos:
         return BlockQuadrature(values, vectors[: len(self.R)].T @ self.R)
 
 
-def _orthonormal(W: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """``W = Q C`` with orthonormal Q; directions of W below rounding (of an operator of norm 1) are dropped."""
-    return _by_gram(W) or _by_qr(W)
+def _orthonormal(W: np.ndarray, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+    """Return Q with orthonormal columns and C, ``W = Q C``; directions below rounding (of norm 1) are dropped."""
+    return _by_gram(W, rows) or _by_qr(W, rows)
 
 
-def _by_gram(W: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+def _by_gram(W: np.ndarray, rows: Rows) -> tuple[np.ndarray, np.ndarray] | None:
     """From eigenvectors of W'W, two products in place of QR; None where W is too far from orthogonal columns for it."""
     Q, C = W, np.eye(W.shape[1])
     for _ in range(2):  # the second time takes away the rounding that W'W had squared
-        values, vectors = np.linalg.eigh(Q.T @ Q)
+        values, vectors = rows.sum(Q.T @ Q, then=_eigh)
         if not len(values) or not values[0] > 1e-7 * max(values[-1], 1e-12):
             return None
         Q, C = Q @ (vectors / np.sqrt(values)), (vectors * np.sqrt(values)).T @ C
     return Q, C
 
 
-def _by_qr(W: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    Q, R = np.linalg.qr(W)
-    left, size, right = np.linalg.svd(R, full_matrices=False)
+def _by_qr(W: np.ndarray, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+    Q, R = rows.qr(W)
+    left, size, right = rows.agree(tuple(np.linalg.svd(R, full_matrices=False)))
     keep = size > 1e-13
     return np.ascontiguousarray(Q @ left[:, keep]), size[keep, None] * right[keep]
+
+
+def _eigh(square: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    values, vectors = np.linalg.eigh(square)
+    return values, vectors

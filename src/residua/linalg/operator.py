@@ -2,8 +2,9 @@
 
     combine:  out = (A V) p + Z q   and the column inner products out'V
 
-CG and Lanczos are written with ``combine``, ``add_scaled`` and ``advance`` alone, so an operator that lives on other
-processes or another device is one new class and no new solver.
+CG and Lanczos are written with ``combine``, ``add_scaled`` and ``advance`` and the reductions of ``rows`` alone; the
+model asks a ``Matrix`` besides for submatrices, draws and traces. So a matrix that lives on other processes or another
+device is one new class and no new solver.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from residua.linalg.kernels import rows as kernels
+from residua.linalg.kernels.traces import low_traces, power_traces
+from residua.linalg.rows import LOCAL, Rows
 
 # Below this many multiplications one thread is done before a second one has woken.
 SMALL, SMALL_PRODUCT = 100_000, 400_000
@@ -33,11 +36,30 @@ def on_lines(block: np.ndarray, dtype: np.dtype | None = None) -> np.ndarray:
     return out
 
 
+# Below this many entries one compiled call beats a Python loop over parallel kernels.
+SMALL_SYSTEM = 300_000
+
+Arrays = tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray]  # indptr, indices, weights, scale
+Noise = Callable[[int], np.ndarray]  # the next so many columns
+
+
 class Operator(ABC):
-    """A symmetric matrix of which only products with blocks of columns are asked."""
+    """A symmetric matrix of which only products with blocks of columns are asked.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Of the whole matrix.
+    n_local : int
+        Rows that this process holds: the length of its vectors.
+    rows : Rows
+        Reductions over all rows.
+    """
 
     shape: tuple[int, int]
+    n_local: int
     dtype: np.dtype
+    rows: Rows = LOCAL
 
     @abstractmethod
     def combine(
@@ -49,9 +71,9 @@ class Operator(ABC):
         out: np.ndarray | None = None,
         inner: bool = True,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """``(A V) p + Z q`` with p, q per column, and its inner products with V, none unless ``inner``.
+        """Return ``(A V) p + Z q`` with p, q per column, and its inner products with V, none unless ``inner``.
 
-        ``out`` may be Z, never V.
+        The inner products are those over all rows. ``out`` may be Z, never V.
         """
 
     def __matmul__(self, X: np.ndarray) -> np.ndarray:
@@ -60,29 +82,97 @@ class Operator(ABC):
         return out.reshape(X.shape)
 
     def add_scaled(self, W: np.ndarray, V: np.ndarray, c: np.ndarray) -> np.ndarray:
-        """``W += V c`` in place; returns the squared column norms of W."""
+        """Add ``V c`` to W in place; return the squared column norms of W."""
         c = np.asarray(c, W.dtype)
-        return kernels.add_scaled_small(W, V, c) if W.size < SMALL else kernels.add_scaled(W, V, c).sum(axis=0)
+        small = W.size < SMALL
+        return self.rows.sum(kernels.add_scaled_small(W, V, c) if small else kernels.add_scaled(W, V, c).sum(axis=0))
 
     def advance(self, X: np.ndarray, P: np.ndarray, R: np.ndarray, a: np.ndarray, b: np.ndarray) -> None:
-        """``X += P a``, then ``P = R + P b``, both in place."""
+        """Add ``P a`` to X, then make P ``R + P b``, both in place."""
         kernel = kernels.advance_small if X.size < SMALL else kernels.advance
         kernel(X, P, R, np.asarray(a, X.dtype), np.asarray(b, X.dtype))
 
+    def solve_column(self, b: np.ndarray, x: np.ndarray, goal: float, steps: int) -> tuple[int, float] | None:
+        """Solve ``A x = b`` for one column in one compiled call, from x and in place.
+
+        Returns
+        -------
+        (steps taken, squared norm of what is left), or None where there is no such call.
+        """
+        return None
+
     def dense(self) -> np.ndarray:
-        """The full matrix; for tests and very small problems."""
+        """Return the full matrix; for tests and very small problems."""
         return self @ np.eye(self.shape[0], dtype=self.dtype)
 
 
-class Sparse(Operator):
-    """The symmetric operator ``diag(scale) A diag(scale)``, A in CSR form.
+class Matrix(Operator):
+    """The normalised adjacency S as the model uses it, wherever its rows live.
+
+    Attributes
+    ----------
+    first : int
+        The place of this process's first row among all rows.
+    nnz : int
+        Stored entries of this process.
+    arrays : tuple of ndarray or None
+        indptr, indices, weights and scale where all entries are in this process, so that factors and eigenvalues can
+        be had; else None.
+    """
+
+    first: int = 0
+    nnz: int
+    arrays: Arrays | None = None
+
+    @abstractmethod
+    def submatrix(self, rows: np.ndarray) -> Matrix:
+        """Return the principal submatrix on ``rows``: positions among those of this process."""
+
+    @abstractmethod
+    def diagonal(self) -> np.ndarray:
+        """Return the diagonal at the rows of this process."""
+
+    @abstractmethod
+    def noise(self, alpha: float, rng: np.random.Generator) -> Noise:
+        """Return a source of columns with mean zero and covariance ``I - alpha S``."""
+
+    @abstractmethod
+    def component_sums(self, values: np.ndarray) -> np.ndarray:
+        """Replace each row of values (n, k) by the sum over its connected component."""
+
+    @abstractmethod
+    def power_moments(self, budget: float = np.inf) -> np.ndarray:
+        """Return ``tr S^j`` for j = 0..2, and 3, 4 where S^2 costs less than ``budget`` products with a vector."""
+
+    def astype(self, dtype: type) -> Matrix:
+        """Return the same matrix in another precision; itself where it has only one."""
+        return self
+
+    def to_scipy(self) -> sp.csr_array:
+        """Return the matrix with its values written out."""
+        raise ValueError("the rows live in several processes; no factor and no eigenvalues, use Lanczos().")
+
+    def solve_shifted_column(
+        self, alpha: float, b: np.ndarray, x: np.ndarray, goal: float, steps: int
+    ) -> tuple[int, float] | None:
+        """Do as ``solve_column`` for ``I - alpha S``."""
+        return None
+
+
+class Sparse(Matrix):
+    """The symmetric operator ``diag(scale) A diag(scale)``, A in CSR form, all rows in this process.
 
     Parameters
     ----------
-    indptr, indices : (n + 1,) and (nnz,) integer arrays, columns sorted in each row
-    weights : (nnz,) array, or None where every weight is 1
-    scale : (n,) array; its dtype is the operator's
+    indptr, indices : array_like of int
+        (n + 1,) and (nnz,), columns sorted in each row.
+    weights : array_like or None
+        (nnz,), None where every weight is 1.
+    scale : array_like
+        (n,); its dtype is the operator's.
     """
+
+    arrays: Arrays
 
     def __init__(self, indptr, indices, weights, scale):
         self.scale = np.ascontiguousarray(scale)
@@ -90,12 +180,11 @@ class Sparse(Operator):
         self.indptr = np.ascontiguousarray(indptr, np.int64)
         self.indices = np.ascontiguousarray(indices, np.int32)
         self.weights = None if weights is None else np.ascontiguousarray(weights, self.dtype)
-        self.shape = (len(self.scale), len(self.scale))
+        self.n_local = len(self.scale)
+        self.shape = (self.n_local, self.n_local)
+        self.nnz = len(self.indices)
+        self.arrays = (self.indptr, self.indices, self.weights, self.scale)
         self._rooms: list[np.ndarray] = []  # one for each thread that asks at once: new memory is slow to touch
-
-    @property
-    def nnz(self) -> int:
-        return len(self.indices)
 
     @cached_property
     def blocks(self) -> np.ndarray:
@@ -127,7 +216,7 @@ class Sparse(Operator):
         k = V.shape[1]
         small = self.nnz * k < SMALL_PRODUCT
         dots = np.zeros((1 if small else len(self.blocks) - 1, k)) if inner else None
-        matrix = (self.indptr, self.indices, self.weights, self.scale)
+        matrix = self.arrays
         if k > 1:
             kernel = kernels.combine_columns_small if small else kernels.combine_columns
             self._call(kernel, small, (*matrix, *self.coded, V, p, Z, q, out), dots)
@@ -149,13 +238,13 @@ class Sparse(Operator):
             kernel(self.blocks, *arguments, dots)
 
     def __getstate__(self) -> dict:
-        return {name: value for name, value in self.__dict__.items() if name not in ("coded", "_rooms")} | {
-            "_rooms": []
-        }
+        return {
+            name: value for name, value in self.__dict__.items() if name not in ("coded", "_rooms", "_components")
+        } | {"_rooms": []}
 
     def product_at(self, rows: np.ndarray, v: np.ndarray) -> np.ndarray:
         """``(S v)`` at the given rows, for v (n,)."""
-        return kernels.product_at(rows, self.indptr, self.indices, self.weights, self.scale, v)
+        return kernels.product_at(rows, *self.arrays, v)
 
     def submatrix(self, rows: np.ndarray) -> Sparse:
         """The principal submatrix on ``rows``: positions, in any order."""
@@ -174,10 +263,45 @@ class Sparse(Operator):
         return Sparse(indptr, indices, None if self.weights is None else weights, self.scale[rows])
 
     def diagonal(self) -> np.ndarray:
-        return kernels.diagonal(self.indptr, self.indices, self.weights, self.scale)
+        return kernels.diagonal(*self.arrays)
+
+    def noise(self, alpha: float, rng: np.random.Generator) -> Noise:
+        n = self.n_local
+        edges = int((self.indices > np.repeat(np.arange(n, dtype=np.int32), np.diff(self.indptr))).sum())
+        matrix = (*self.arrays, alpha)
+
+        def columns(count: int) -> np.ndarray:
+            out = np.zeros((count, n), self.dtype)
+            for draw in out:
+                normals = rng.standard_normal(edges, self.dtype), rng.standard_normal(n, self.dtype)
+                kernels.edge_noise(*matrix, *normals, draw)
+            return np.ascontiguousarray(out.T)
+
+        return columns
+
+    @cached_property
+    def _components(self) -> np.ndarray:
+        return connected_components([self], self.n_local)
+
+    def component_sums(self, values: np.ndarray) -> np.ndarray:
+        return np.column_stack([np.bincount(self._components, v)[self._components] for v in values.T])
+
+    def power_moments(self, budget: float = np.inf) -> np.ndarray:
+        arrays = (*self.arrays, self.blocks)
+        low = low_traces(*arrays).sum(axis=0)
+        degree = np.diff(self.indptr).astype(float)
+        if degree @ degree > budget * max(self.nnz, 1):
+            return np.array([self.n_local, *low])
+        return np.array([self.n_local, *low, *power_traces(*arrays).sum(axis=0)])
+
+    def solve_shifted_column(
+        self, alpha: float, b: np.ndarray, x: np.ndarray, goal: float, steps: int
+    ) -> tuple[int, float] | None:
+        if self.nnz >= SMALL_SYSTEM:
+            return None
+        return kernels.cg_column(*self.arrays, self.dtype.type(alpha), b, x, goal, steps)
 
     def to_scipy(self) -> sp.csr_array:
-        """The matrix with its values written out."""
         values = np.repeat(self.scale, np.diff(self.indptr)) * self.scale[self.indices]
         if self.weights is not None:
             values *= self.weights
@@ -213,11 +337,11 @@ def weighted_sum(terms: list[Sparse], coefficients: np.ndarray) -> Sparse:
 
 
 class Shifted(Operator):
-    """``I - alpha S``: positive definite while ``|alpha|`` times the spectral radius of S stays below 1."""
+    """The matrix ``I - alpha S``: positive definite while ``|alpha|`` times the spectral radius of S stays below 1."""
 
-    def __init__(self, S: Sparse, alpha: float):
+    def __init__(self, S: Matrix, alpha: float):
         self.S, self.alpha = S, float(alpha)
-        self.shape, self.dtype = S.shape, S.dtype
+        self.shape, self.n_local, self.dtype, self.rows = S.shape, S.n_local, S.dtype, S.rows
 
     def submatrix(self, rows: np.ndarray) -> Shifted:
         """The principal submatrix on ``rows``: positions, in any order."""
@@ -232,4 +356,15 @@ class Shifted(Operator):
             return self.S.combine(V, -self.alpha * p, V, p, out, inner)
         out, _ = self.S.combine(V, -self.alpha * p, Z, q, out, inner=False)
         self.add_scaled(out, V, p)
-        return out, np.einsum("ij,ij->j", out, V) if inner else np.empty(0)
+        return out, self.rows.inner(out, V) if inner else np.empty(0)
+
+    def noise(self, rng: np.random.Generator) -> Noise:
+        """Return a source of columns with mean zero and this covariance."""
+        return self.S.noise(self.alpha, rng)
+
+    def solve_column(self, b: np.ndarray, x: np.ndarray, goal: float, steps: int) -> tuple[int, float] | None:
+        return self.S.solve_shifted_column(self.alpha, b, x, goal, steps)
+
+    def astype(self, dtype: type) -> Shifted:
+        """Return the same matrix in another precision."""
+        return Shifted(self.S.astype(dtype), self.alpha)

@@ -14,20 +14,13 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from residua.linalg.kernels import rows as kernels
 from residua.linalg.logdet.exact import Estimate
 from residua.linalg.operator import Shifted
 
 
 def precision_noise(A: Shifted, count: int, rng: np.random.Generator) -> np.ndarray:
     """(n, count) columns with mean zero and covariance A."""
-    S = A.S
-    edges = int((S.indices > np.repeat(np.arange(S.shape[0], dtype=np.int32), np.diff(S.indptr))).sum())
-    out = np.zeros((count, S.shape[0]), A.dtype)
-    for draw in out:
-        normals = rng.standard_normal(edges, A.dtype), rng.standard_normal(S.shape[0], A.dtype)
-        kernels.edge_noise(S.indptr, S.indices, S.weights, S.scale, A.alpha, *normals, draw)
-    return np.ascontiguousarray(out.T)
+    return A.noise(rng)(count)
 
 
 def conditional_squares(A: Shifted, X: np.ndarray) -> np.ndarray:

@@ -22,7 +22,7 @@ from residua.field.polish import polished
 from residua.graph import Graph
 from residua.io.tables import Columns
 from residua.linalg.kernels import rows as kernels
-from residua.linalg.logdet.stochastic import Constants, power_moments
+from residua.linalg.logdet.stochastic import Constants
 from residua.linalg.sampling import inverse_diagonal
 from tables import town
 
@@ -139,8 +139,8 @@ def test_block_lanczos_gives_the_matrix_function_of_dense_algebra(halves, case):
     B = columns(case.n, 3)
     B[:, 2] = B[:, 0] - 2 * B[:, 1]  # dependent
     run = lanczos.BlockRun(halves.S, halves.vector(B))
-    run.extend(12)
-    rule = run.extend(12)
+    run.more_steps(12)
+    rule = run.more_steps(12)
     inverse = np.linalg.inv(np.eye(case.n) - ALPHA * case.S[0])
     np.testing.assert_allclose(rule.apply(lambda x: 1 / (1 - ALPHA * x)), B.T @ inverse @ B, rtol=1e-9, atol=1e-8)
 
@@ -162,7 +162,7 @@ def test_probes_are_those_of_one_machine(shared, case):
 
 
 def test_moments_are_those_of_one_machine(shared, case):
-    np.testing.assert_allclose(shared.S.moments, power_moments(case.terms[0]), rtol=1e-11)
+    np.testing.assert_allclose(shared.S.moments, case.terms[0].power_moments(), rtol=1e-11)
 
 
 @pytest.mark.parametrize("name", ["two components", "isolate", "component without label"])

@@ -135,7 +135,7 @@ class BlockRun(BlockLanczos):
     def exhausted(self) -> bool:
         return self._exhausted
 
-    def extend(self, steps: int) -> BlockQuadrature:
+    def more_steps(self, steps: int) -> BlockQuadrature:
         """Take further steps and return the quadrature so far."""
         if not self.exhausted:
             self.states = iteration.advance(self.matrix, self.states, steps, self.taken)

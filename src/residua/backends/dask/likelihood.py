@@ -77,7 +77,7 @@ class DistributedForm(QuadraticForm):
         if S_UU is not None:
             self.B = SR.map(chosen, likelihood.U, sizes=S_UU.sizes)
             self.run = BlockRun(S_UU, self.B)
-            self.rule = self.run.extend(12)
+            self.rule = self.run.more_steps(12)
 
     def __call__(self, alpha: np.ndarray) -> np.ndarray:
         if self.rule is not None or self.S_UU is None:

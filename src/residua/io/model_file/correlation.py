@@ -126,7 +126,7 @@ class SavedProfile:
         while form.rule and form.run and form.run.steps < (steps or 0) and not form.run.exhausted:
             if len(form.rule.values) > 4 * form.MAX_SIZE:
                 break  # further than any fit goes
-            form.rule = form.run.extend(min(8, (steps or 0) - form.run.steps))
+            form.rule = form.run.more_steps(min(8, (steps or 0) - form.run.steps))
         if isinstance(ratio, StochasticRatio) and probes > ratio.probes:
             ratio.add_probes(probes)
         return profile

@@ -24,7 +24,7 @@ def carry(
     -------
     (G x)_L, x'G x, and whether ``|(G x)_U| <= tol |r|`` was reached.
     """
-    all_rows, inside = ((A.S.indptr, A.S.indices, A.S.weights, A.S.scale) for A in (G, G_UU))
+    all_rows, inside = G.S.arrays, G_UU.S.arrays
     slope, goal = np.empty(len(L)), (tol * tol) * float(r @ r)
     q, left = _carry(all_rows, inside, G.alpha, L, U, r, x, slope, goal, max_iter)
     return slope, q, left <= goal

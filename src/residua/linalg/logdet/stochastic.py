@@ -18,7 +18,6 @@ import numpy as np
 from numpy.polynomial.polynomial import polyval, polyvander
 
 from residua.linalg.cg import CG
-from residua.linalg.kernels.traces import low_traces, power_traces
 from residua.linalg.lanczos import Quadrature, gauss_rule, tridiagonal
 from residua.linalg.logdet.exact import Estimate, Ratio, Strategy, _positions
 from residua.linalg.operator import Shifted, Sparse, connected_components, weighted_sum
@@ -74,7 +73,7 @@ class Side:
         self.kernel = Constants(S) if self.control else None
         self.moments = np.zeros(0)
         if self.kernel:
-            self.moments = power_moments(S, MOMENT_BUDGET) - self.kernel.count
+            self.moments = S.power_moments(MOMENT_BUDGET) - self.kernel.count
         self.tridiagonals: list[np.ndarray] = []
 
     def probe(self, Z: np.ndarray, steps: int) -> None:
@@ -260,16 +259,6 @@ def _polynomial_fit(rule: Quadrature, count: int) -> np.ndarray:
         return np.zeros((0, root.size))
     # Nodes that differ by rounding alone are one node: no slope is fitted through them.
     return np.linalg.pinv(polyvander(rule.nodes.ravel(), count - 1) * root[:, None], rcond=1e-10) * root
-
-
-def power_moments(S: Sparse, budget: float = np.inf) -> np.ndarray:
-    """``tr S^j`` for j = 0..2, and 3, 4 where S^2 costs less than ``budget`` products with a vector."""
-    arrays = (S.indptr, S.indices, S.weights, S.scale, S.blocks)
-    low = low_traces(*arrays).sum(axis=0)
-    degree = np.diff(S.indptr).astype(float)
-    if degree @ degree > budget * max(S.nnz, 1):
-        return np.array([S.shape[0], *low])
-    return np.array([S.shape[0], *low, *power_traces(*arrays).sum(axis=0)])
 
 
 class Constants:
