@@ -25,7 +25,7 @@ DATA: dict[str, Callable[[], Dataset]] = {
     "chicago": lambda: load_transport("chicago"),
     "twitch": load_twitch,
 }
-# A base, whether it sees the neighbours' features as columns, and how many starts are averaged.
+# A base, whether it sees the neighbours' features as columns, and how many members are averaged.
 BASES = {
     "linear": ("linear", False, 1),
     "linear on hops": ("linear", True, 1),
@@ -35,7 +35,7 @@ BASES = {
     "sage 64-32": (Network("sage", widths=(64, 32)), False, 1),
     "hops": ("hops", False, 1),
     "hops 64-32": (Network("hops", widths=(64, 32)), False, 1),
-    "hops 64-32, 5 starts": (Network("hops", widths=(64, 32)), False, 5),
+    "hops 64-32, 5 members": (Network("hops", widths=(64, 32)), False, 5),
 }
 
 

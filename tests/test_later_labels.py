@@ -86,13 +86,13 @@ def test_of_a_network_each_start_speaks_for_the_labels_it_has_not_seen():
     X, truth, _, later = problem(case)
     model = fitted(case, BASES["network"], ensemble=4)
     U = hidden(case)
-    each = model.base_.each(case.graph, X)
+    each = model.base_.predict_members(case.graph, X)
     assert_allclose(each.mean(axis=0), model.base_.predict(case.graph, X))
     shift, _ = dense.conditional(case.S, alphas(model), model.beta_, ~U, (truth - each.mean(axis=0))[~U])
     assert_allclose(model.predict(y=later)[U], (each.mean(axis=0)[U] + shift), rtol=1e-6)
     own = [dense.leave_one_out(case.S, alphas(model), model.beta_, ~U, (truth - e)[~U])[0] for e in each]
     out = np.ones((4, case.n), bool)  # the later labels are new to all four
-    out[:, case.labelled] = model.outcome_.held
+    out[:, case.labelled] = model.outcome_.out_of_sample
     out = out[:, ~U]
     assert (out.sum(axis=0) == np.where(case.labelled[~U], 1, 4)).all()
     expected = (np.array(own) * out).sum(axis=0) / out.sum(axis=0)
@@ -100,11 +100,11 @@ def test_of_a_network_each_start_speaks_for_the_labels_it_has_not_seen():
     assert_allclose((truth - left_out)[~U], expected, rtol=1e-4, atol=1e-5)
 
 
-def test_out_of_fold_residuals_that_starts_share_are_left_out_together():
+def test_out_of_fold_residuals_that_members_share_are_left_out_together():
     case = GRAPHS["grid"]
     X, truth, y, later = problem(case)
     model = GraphRegressor(BASES["network"], training="post-hoc", ensemble=4).fit(X, y, graph=case.graph)
-    assert_array_equal(model.outcome_.starts, np.tile(model.outcome_.residual, (4, 1)))
+    assert_array_equal(model.outcome_.members, np.tile(model.outcome_.residual, (4, 1)))
     U = hidden(case)
     residual = truth - model.base_.predict(case.graph, X)
     residual[case.labelled] = model.outcome_.residual
@@ -219,7 +219,7 @@ def test_a_fine_tuned_ensemble_takes_later_labels():
     case, other = GRAPHS["grid"], GRAPHS["small world"]
     X, truth, y, later = problem(other)
     tuned = fitted(case, BASES["network"], ensemble=2).fine_tune(X, y, graph=other.graph, steps=5)
-    each = tuned.base_.each(other.graph, X)
+    each = tuned.base_.predict_members(other.graph, X)
     U, alpha = hidden(other), alphas(tuned)
     shift, _ = dense.conditional(other.S, alpha, tuned.beta_, ~U, (truth - each.mean(axis=0))[~U])
     assert_allclose(tuned.predict(y=later)[U], each.mean(axis=0)[U] + shift, rtol=1e-6)

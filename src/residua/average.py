@@ -68,16 +68,16 @@ class Average:
     def _left_out(self) -> tuple[np.ndarray, np.ndarray]:
         """Errors and standard deviations (K, labels) at the labels that all models left out."""
         own = [model._own for model in self.models]
-        honest = np.logical_and.reduce([p.honest for p in own])
-        if any(p.held is not None and not p.held.any() for p in own):
+        unseen = np.logical_and.reduce([p.out_of_sample_labels for p in own])
+        if any(p.out_of_sample is not None and not p.out_of_sample.any() for p in own):
             self._warn("a model was trained on every label, so errors are told too small")
-        elif honest.sum() < FEW:
+        elif unseen.sum() < FEW:
             self._warn(
-                f"the models left only {honest.sum()} labels out in common, so their errors are taken to be the same "
+                f"the models left only {unseen.sum()} labels out in common, so their errors are taken to be the same "
                 "and intervals to be Gaussian; give all networks one random_state, or ensemble=4 or more"
             )
-        error = np.stack([p.left_out.error[honest] for p in own])
-        return error, np.sqrt(np.stack([p.left_out.variance[honest] for p in own]))
+        error = np.stack([p.left_out.error[unseen] for p in own])
+        return error, np.sqrt(np.stack([p.left_out.variance[unseen] for p in own]))
 
     @staticmethod
     def _warn(what: str) -> None:

@@ -50,7 +50,7 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
         Networks only: through the likelihood; by squared error, the correlation afterwards; or by the mini-batches of
         the paper.
     ensemble : int
-        Networks only: how many starts are averaged.
+        Networks only: how many networks are averaged.
     logdet : "auto", ``Eigen()``, ``Cholesky()`` or ``Lanczos(...)``
         How log-determinants are computed; "auto" is exact where that is cheap.
     folds : int
@@ -184,14 +184,14 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
             y - base if residual is None else residual,
             conditional,
             self._marginal_variance(),
-            self.outcome_.starts if own else None,
-            self.outcome_.held if own else None,
+            self.outcome_.members if own else None,
+            self.outcome_.out_of_sample if own else None,
         )
 
     def _marginal_variance(self) -> float:
         """Of a residual about which no label says anything."""
-        alone = self.outcome_.alone[np.isfinite(self.outcome_.alone)]
-        return float(np.mean((alone if len(alone) else self.outcome_.residual) ** 2))
+        error = self.outcome_.base_out_of_fold_error[np.isfinite(self.outcome_.base_out_of_fold_error)]
+        return float(np.mean((error if len(error) else self.outcome_.residual) ** 2))
 
     @property
     def _own(self) -> Prediction:
@@ -211,7 +211,7 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
             return self._predicted(*self._check_other(X, y, graph))
         if y is None:
             return self._own
-        each = None if self.outcome_.starts is None else self.base_.each(self.graph_, self.X_)
+        each = None if self.outcome_.members is None else self.base_.predict_members(self.graph_, self.X_)
         return self._own.told(check_values(y, self.graph_, "y"), each)
 
     def _check_other(self, X: Any, y: Any, graph: Any) -> tuple[Graph, np.ndarray, np.ndarray]:
@@ -244,10 +244,12 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
         graph, X, _ = self._check_other(X, None, graph)
         y, labelled = check_known_values(y, graph, "y")
         base = self.base_.fine_tuned(Task(graph, X, y, labelled, self.folds, self.random_state), steps, learning_rate)
-        starts = (y - base.each(graph, X))[:, labelled]
+        residuals = (y - base.predict_members(graph, X))[:, labelled]
         unknown = np.full(labelled.sum(), np.nan)
         alpha, stderr = ({t: v[t] for t in graph.edge_types} for v in (self.alpha_, self.alpha_stderr_))
-        outcome = Outcome(starts.mean(axis=0), unknown, starts=starts, held=np.zeros(starts.shape, bool))
+        outcome = Outcome(
+            residuals.mean(axis=0), unknown, members=residuals, out_of_sample=np.zeros(residuals.shape, bool)
+        )
         names = getattr(self, "feature_names_in_", None)
         return clone(self)._store(graph, X, names, y, base, outcome, None, alpha, stderr, self.beta_)
 
@@ -308,8 +310,8 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
         return mean - width * std, mean + width * std
 
     def _conformal_quantile(self, coverage: float) -> float:
-        left_out, honest = self._own.left_out, self._own.honest
-        return conformal_quantile(np.abs(left_out.error[honest]) / np.sqrt(left_out.variance[honest]), coverage)
+        left_out, unseen = self._own.left_out, self._own.out_of_sample_labels
+        return conformal_quantile(np.abs(left_out.error[unseen]) / np.sqrt(left_out.variance[unseen]), coverage)
 
     def sample(
         self,
@@ -344,21 +346,21 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
     def diagnose(self) -> Diagnosis:
         """How much the neighbours help: leave-one-out accuracy and residual correlation before and after."""
         check_fitted(self)
-        left_out, held = self._own.left_out, self.outcome_.held
+        left_out, unseen = self._own.left_out, self.outcome_.out_of_sample
         alpha = self.correlation_.interval() if self.correlation_ else {t: (a, a) for t, a in self.alpha_.items()}
         return diagnose(
             graph=self.graph_,
             y=self.y_,
             residual=self.outcome_.residual,
-            base_error=self.outcome_.alone,
-            corrected_error=np.where(self._own.honest, left_out.error, np.nan),
+            base_error=self.outcome_.base_out_of_fold_error,
+            corrected_error=np.where(self._own.out_of_sample_labels, left_out.error, np.nan),
             corrected_variance=left_out.variance,
             decorrelated=self._own.conditional.decorrelated(self._own.residual),
             alpha=self.alpha_,
             alpha_interval=alpha,
             correlation=self.correlation,
             p_value=self.correlation_.p_value if self.correlation_ else None,
-            in_sample=held is not None and not held.any(),
+            in_sample=unseen is not None and not unseen.any(),
         )
 
     def _html_repr(self) -> str:

@@ -27,28 +27,28 @@ class Prediction:
     residual: np.ndarray  # (n,), NaN where unknown
     conditional: Conditional
     marginal_variance: float  # of a residual about which no label says anything
-    starts: np.ndarray | None = None  # (starts, |L|) residuals of each network of an ensemble, where they differ
-    held: np.ndarray | None = None  # (starts, |L|) bool: labels that it was not trained on
+    members: np.ndarray | None = None  # (members, |L|) residuals of each network of an ensemble, where they differ
+    out_of_sample: np.ndarray | None = None  # (members, |L|) bool: labels that it was not trained on
 
     @cached_property
     def known(self) -> np.ndarray:
         return ~np.isnan(self.y)
 
     @cached_property
-    def alone(self) -> np.ndarray:
+    def unreached(self) -> np.ndarray:
         """Nodes that propagation cannot reach; a learned alpha below 1 reaches all."""
         unreached = self.conditional.unreached
         return unreached if self.conditional.improper else np.zeros_like(unreached)
 
     @cached_property
     def mean(self) -> np.ndarray:
-        if self.alone.any():
-            warn_unreached(self.graph, self.alone, "they get the base prediction")
+        if self.unreached.any():
+            warn_unreached(self.graph, self.unreached, "they get the base prediction")
         return self._finite(np.where(self.known, self.y, self.base + self.conditional.extend(self.residual)), "means")
 
     @cached_property
     def std(self) -> np.ndarray:
-        variance = np.where(self.alone, self.marginal_variance, self.conditional.variance().value)
+        variance = np.where(self.unreached, self.marginal_variance, self.conditional.variance().value)
         return self._finite(np.sqrt(variance), "standard deviations")
 
     def _finite(self, values: np.ndarray, what: str) -> np.ndarray:
@@ -64,57 +64,57 @@ class Prediction:
     def left_out(self) -> LeaveOneOut:
         found = self.conditional.leave_one_out(self.residual)
         variance = np.where(np.isfinite(found.variance), found.variance, self.marginal_variance)
-        return replace(found, error=self._by_start(found.error), variance=variance)
+        return replace(found, error=self._by_member(found.error), variance=variance)
 
-    def _by_start(self, error: np.ndarray) -> np.ndarray:
+    def _by_member(self, error: np.ndarray) -> np.ndarray:
         """Of a label that some networks were not trained on, their own errors: each has a level of its own."""
-        if self.starts is None or self.held is None:
+        if self.members is None or self.out_of_sample is None:
             return error
-        total, count = np.zeros_like(error), self.held.sum(axis=0)
-        for residual, held in zip(self.starts, self.held, strict=True):
+        total, count = np.zeros_like(error), self.out_of_sample.sum(axis=0)
+        for residual, mask in zip(self.members, self.out_of_sample, strict=True):
             full = np.full(len(self.y), np.nan)
             full[self.known] = residual
-            total += np.where(held, self.conditional.leave_one_out(full).error, 0.0) if held.any() else 0.0
+            total += np.where(mask, self.conditional.leave_one_out(full).error, 0.0) if mask.any() else 0.0
         return np.where(count > 0, total / np.maximum(count, 1), error)
 
     @cached_property
-    def honest(self) -> np.ndarray:
+    def out_of_sample_labels(self) -> np.ndarray:
         """(|L|,) bool: labels that no network was fitted to; all of them where every label was fitted to."""
-        if self.held is None or not self.held.any():
+        if self.out_of_sample is None or not self.out_of_sample.any():
             return np.ones(int(self.known.sum()), bool)
-        return np.asarray(self.held.any(axis=0))
+        return np.asarray(self.out_of_sample.any(axis=0))
 
     def told(self, y: np.ndarray, each: np.ndarray | None) -> Prediction:
-        """The same with labels y (n,) that came later, NaN elsewhere; ``each`` (starts, n) what the networks say."""
+        """The same with labels y (n,) that came later, NaN elsewhere; ``each`` (members, n) what the networks say."""
         now = np.where(np.isnan(y), self.y, y)
         known = ~np.isnan(now)
         conditional = self.conditional.at(known)
         # A base has learned the labels of the fit: there its out-of-fold predictions count, where it has them.
         base = np.where(self.known, self.y - self.residual, self.base)
         shift = conditional.mean_of(now - base)
-        starts = held = None
-        if self.starts is not None and self.held is not None and each is not None:
-            each, held = self._told_starts(base, each)
-            starts, held = (now - each)[:, known], held[:, known]
+        members = out_of_sample = None
+        if self.members is not None and self.out_of_sample is not None and each is not None:
+            each, out_of_sample = self._later_members(base, each)
+            members, out_of_sample = (now - each)[:, known], out_of_sample[:, known]
         residual = now - base - shift
         given = replace(self, y=now, base=self.base + shift, residual=residual, conditional=conditional)
-        return replace(given, starts=starts, held=held)
+        return replace(given, members=members, out_of_sample=out_of_sample)
 
-    def _told_starts(self, base: np.ndarray, each: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(starts, n) predictions of the networks as residuals have them, and which of them are of labels not seen."""
-        own = self.y[self.known] - self.starts
-        if (own == base[self.known]).all():  # out-of-fold residuals, shared by all starts
+    def _later_members(self, base: np.ndarray, each: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(members, n) predictions of the networks as residuals have them, and which of them are of labels not seen."""
+        own = self.y[self.known] - self.members
+        if (own == base[self.known]).all():  # out-of-fold residuals, shared by all members
             each = np.tile(base, (len(each), 1))
-        each, held = each.copy(), np.ones(each.shape, bool)
+        each, out_of_sample = each.copy(), np.ones(each.shape, bool)
         each[:, self.known] = own
-        held[:, self.known] = self.held
-        return each, held
+        out_of_sample[:, self.known] = self.out_of_sample
+        return each, out_of_sample
 
     def sample(self, count: int, rng: np.random.Generator) -> np.ndarray:
         """(count, n) joint draws, known labels as known."""
         draws = self.mean + self.conditional.sample(count, rng)
-        lonely = rng.standard_normal((count, int(self.alone.sum())))
-        draws[:, self.alone] += np.sqrt(self.marginal_variance) * lonely
+        lonely = rng.standard_normal((count, int(self.unreached.sum())))
+        draws[:, self.unreached] += np.sqrt(self.marginal_variance) * lonely
         return draws
 
 

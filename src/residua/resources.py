@@ -39,7 +39,7 @@ class Job:
     nodes, edges, labels, features : how many there are
     base : name of a base, or the base itself
     correlation : "learned", "propagate" or None
-    ensemble : starts of a network
+    ensemble : members of a network
     edge_types : how many
     weighted : whether edges have weights
     """

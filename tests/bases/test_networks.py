@@ -421,8 +421,8 @@ def answers(model):
         *model.predict_interval(coverage=0.8),
         *model.predict(X, y, graph=graph, return_std=True),
         model.sample(2),
-        model.outcome_.alone,
-        model.outcome_.held_out,
+        model.outcome_.base_out_of_fold_error,
+        model.outcome_.out_of_sample_residual,
     ]
 
 

@@ -473,12 +473,12 @@ def test_only_networks_can_be_fine_tuned():
         GraphRegressor(Network("mlp", epochs=2)).fit(X, y, graph=graph).fine_tune(X, y, graph=graph, steps=0)
 
 
-# Several starts
+# Several members
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_completed_fit_is_found_again_in_its_checkpoint(seed, tmp_path):
-    """After starts that ended by patience: the kept state must not change when the network takes its best weights."""
+    """After members that ended by patience: the kept state must not change when the network takes its best weights."""
     graph, X, y, _ = problem(150)
     given = {"base": Network("hops", epochs=300, patience=8), "ensemble": 3, "random_state": seed}
     first, second = (
@@ -601,7 +601,7 @@ def test_a_module_is_judged_as_it_will_predict():
     assert asked[:4] == [False, True, False, True]
 
 
-def test_later_starts_of_a_module_of_ones_own_have_weights_of_their_own():
+def test_later_members_of_a_module_of_ones_own_have_weights_of_their_own():
     graph, X, y, _ = problem(80)
     base = Network(dropout(), epochs=1, learning_rate=1e-9)
     first, second = GraphRegressor(base, ensemble=2).fit(X, y, graph=graph).base_.members
@@ -610,18 +610,18 @@ def test_later_starts_of_a_module_of_ones_own_have_weights_of_their_own():
     assert not torch.allclose(second.out.weight, given, atol=1e-2)
 
 
-def test_enough_starts_hold_out_folds_and_give_out_of_fold_residuals():
+def test_enough_members_hold_out_folds_and_give_out_of_fold_residuals():
     graph, X, y, _ = problem()
     labels = ~np.isnan(y)
     for training, out_of_fold in (("post-hoc", True), ("joint", False)):
         model = GraphRegressor(Network("mlp", epochs=20), training=training, ensemble=5).fit(X, y, graph=graph)
-        held_out = model.outcome_.held_out
+        held_out = model.outcome_.out_of_sample_residual
         assert np.isfinite(held_out).all()
         everyone = (y - model.base_.predict(graph, X))[labels]
         np.testing.assert_allclose(model.outcome_.residual, held_out if out_of_fold else everyone)
         assert np.mean(held_out**2) > np.mean(everyone**2)
     few = GraphRegressor(Network("mlp", epochs=20), ensemble=2).fit(X, y, graph=graph)
-    assert 0 < np.isfinite(few.outcome_.held_out).sum() < labels.sum()
+    assert 0 < np.isfinite(few.outcome_.out_of_sample_residual).sum() < labels.sum()
 
 
 def test_graph_without_edges_at_a_node_averages_to_zero():
@@ -631,12 +631,12 @@ def test_graph_without_edges_at_a_node_averages_to_zero():
     assert np.isfinite(model.predict()).all()
 
 
-# Several starts in one pass
+# Several members in one pass
 
 
 @pytest.mark.parametrize("training", ["joint", "post-hoc"])
 @pytest.mark.parametrize(("kind", "ensemble"), [("mlp", 2), ("hops", 5), ("sage", 3)])
-def test_starts_trained_together_are_those_trained_one_by_one(kind, ensemble, training, monkeypatch):
+def test_members_trained_together_are_those_trained_one_by_one(kind, ensemble, training, monkeypatch):
     graph, X, y, _ = problem(150)
     model = GraphRegressor(Network(kind, epochs=25), training=training, ensemble=ensemble)
     together = model.fit(X, y, graph=graph).base_.states()
@@ -649,13 +649,13 @@ def test_starts_trained_together_are_those_trained_one_by_one(kind, ensemble, tr
             np.testing.assert_allclose(one[name], other[name], atol=2e-3)
 
 
-def test_starts_trained_together_stop_each_on_its_own(monkeypatch):
+def test_members_trained_together_stop_each_on_its_own(monkeypatch):
     graph, X, y, _ = problem()
     stopped, train_all = [], network_base.train
     monkeypatch.setattr(network_base, "train", lambda *a: (train_all(*a), stopped.extend(a[2]))[0])
     GraphRegressor(Network("hops", epochs=60, patience=3, learning_rate=0.05), ensemble=4).fit(X, y, graph=graph)
     assert len({learner.lowest for learner in stopped}) == 4
-    assert len({tuple(learner.held) for learner in stopped}) == 4
+    assert len({tuple(learner.out_of_sample) for learner in stopped}) == 4
     assert any(learner.since > 3 for learner in stopped)
 
 

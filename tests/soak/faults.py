@@ -89,13 +89,13 @@ def interrupt_training(folder: Path, after: float) -> Stop:
     if (folder / "m.residua").exists():
         assert any("so far" in line and "kept" in line for line in text), text
         assert np.isfinite(load(folder / "m.residua").predict()).all()
-    else:  # between two starts
+    else:  # between two members
         assert kept_steps(folder / "run.ckpt") > 0
     return stop
 
 
 def kept_steps(path: Path) -> float:
-    """Steps of the first start that a checkpoint holds."""
+    """Steps of the first member that a checkpoint holds."""
     return float(load_file(path).get("0.run", [0.0])[0]) if path.exists() else 0.0
 
 

@@ -1,7 +1,7 @@
 """Base regressors: what the features say of a node, before its neighbours are asked.
 
 A base sees the graph and the features of all nodes, learns from the labelled ones, and predicts every node. It
-returns residuals that are honest enough to learn a correlation from: a flexible base gives out-of-fold ones, since
+returns residuals fit to learn a correlation from: a flexible base gives out-of-fold ones, since
 its in-sample residuals shrink to nothing. A linear base is fitted together with the correlation, by generalised
 least squares, when it is handed a ``correlate`` function.
 """
@@ -53,15 +53,19 @@ class Outcome:
     """What a base leaves over at the labelled nodes."""
 
     residual: np.ndarray  # (|L|,) label minus base prediction, as corrections use it
-    alone: np.ndarray  # (|L|,) out-of-sample error of the base on its own, without any correlation; NaN if not known
+    base_out_of_fold_error: (
+        np.ndarray
+    )  # (|L|,) out-of-sample error of the base on its own, without any correlation; NaN if not known
     correlation: Any = None  # of a base that was fitted together with it
-    starts: np.ndarray | None = None  # (starts, |L|) residuals of each network of an ensemble
-    held: np.ndarray | None = None  # (starts, |L|) bool: labels that it was not trained on
+    members: np.ndarray | None = None  # (members, |L|) residuals of each network of an ensemble
+    out_of_sample: np.ndarray | None = None  # (members, |L|) bool: labels that it was not trained on
 
     @property
-    def held_out(self) -> np.ndarray | None:
+    def out_of_sample_residual(self) -> np.ndarray | None:
         """(|L|,) residuals at labels that a network was not trained on, NaN at others; None for other bases."""
-        return None if self.starts is None or self.held is None else mean_where(self.starts, self.held)
+        return (
+            None if self.members is None or self.out_of_sample is None else mean_where(self.members, self.out_of_sample)
+        )
 
 
 def mean_where(values: np.ndarray, chosen: np.ndarray) -> np.ndarray:
@@ -83,8 +87,8 @@ class Base(ABC):
     def predict(self, graph: Graph, X: np.ndarray) -> np.ndarray:
         """(n,) predictions for every node."""
 
-    def each(self, graph: Graph, X: np.ndarray) -> np.ndarray:
-        """(starts, n) predictions whose mean is ``predict``: of each network of an ensemble; else one."""
+    def predict_members(self, graph: Graph, X: np.ndarray) -> np.ndarray:
+        """(members, n) predictions whose mean is ``predict``: of each network of an ensemble; else one."""
         return self.predict(graph, X)[None]
 
     def fine_tuned(self, task: Task, steps: int, learning_rate: float) -> Base:

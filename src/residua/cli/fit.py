@@ -48,7 +48,7 @@ def fit(
         str, typer.Option(help="What neighbours' residuals add: learned, propagate or none.")
     ] = "learned",
     training: Annotated[str, typer.Option(help="Of networks: joint, post-hoc or paper.")] = "joint",
-    ensemble: Annotated[int, typer.Option(min=1, help="Of networks: starts that are averaged.")] = 1,
+    ensemble: Annotated[int, typer.Option(min=1, help="Of networks: members that are averaged.")] = 1,
     seed: options.Seed = 0,
     checkpoint: Annotated[
         Path | None, typer.Option(help="Of networks: file to go on from, if training was interrupted.")

@@ -50,7 +50,7 @@ COMPARED = (
 )
 NOTES = (
     "C-hops: MLP on features averaged over 0, 1 and 2 hops and degrees. C-GNN: GraphSAGE-mean. Networks have widths 64 "
-    "and 32 and 10 starts, are trained jointly with the correlation, each start stopped on a fold of the labels of its "
+    "and 32 and 10 members, are trained jointly with the correlation, each stopped on a fold of the labels of its "
     "own; post hoc: by squared error, then the correlation of out-of-fold residuals. C-boosted, C-trees (extremely "
     "randomised), C-linear: on the same hop features, trees with out-of-fold residuals. +labels: the same trees or "
     "networks, which also see the training labels one and two edges away, never a node's own. On roads, for all "

@@ -30,7 +30,7 @@ NOTES = (
     "mean over seeds, and over data sets where several are taken together. A quarter of the labels is held out, single "
     "nodes (random) or a connected ball (blocked).",
     "C-linear: linear base on hop features with the learned correlation. C-hops: the default network, 200 epochs, one "
-    "start. Both with Gaussian and with conformal intervals. GNN: GraphSAGE-mean alone, 200 epochs, split-conformal: "
+    "member. Both with Gaussian and with conformal intervals. GNN: GraphSAGE-mean alone, 200 epochs, split-conformal: "
     "one width for all nodes, from the residuals of 15 % of the known labels that were kept out of its training. "
     "GPBoost: linear mean of hop features and a Matern 3/2 process over coordinates (Vecchia), Gaussian intervals; for "
     "data with coordinates, and nodes that have them.",

@@ -1,4 +1,4 @@
-"""Forecasts of held-out labels by several methods, and how honest and how sharp they are.
+"""Forecasts of held-out labels by several methods, and how unseen and how sharp they are.
 
     label = mean + std * e,    e standard normal ("gaussian"), or +-e one of the scores of labels left out ("conformal")
 
@@ -61,8 +61,8 @@ class Forecast:
 def of_model(model: GraphRegressor, hidden: np.ndarray) -> dict[str, Forecast]:
     """Gaussian and conformal forecasts of ``predict_interval`` at hidden nodes (n,) bool."""
     mean, std = (part[hidden] for part in model.predict(return_std=True))
-    left_out, honest = model._own.left_out, model._own.honest
-    scores = np.abs(left_out.error[honest]) / np.sqrt(left_out.variance[honest])
+    left_out, unseen = model._own.left_out, model._own.out_of_sample_labels
+    scores = np.abs(left_out.error[unseen]) / np.sqrt(left_out.variance[unseen])
     return {"gaussian": Forecast(mean, std), "conformal": Forecast(mean, std, scores)}
 
 

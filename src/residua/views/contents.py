@@ -101,26 +101,26 @@ class Contents:
     @cached_property
     def base_alone(self) -> np.ndarray:
         """Out-of-sample base predictions at known nodes; NaN for a base that never stood alone."""
-        return self.truth - self._at_known(self.model.outcome_.alone)
+        return self.truth - self._at_known(self.model.outcome_.base_out_of_fold_error)
 
     @cached_property
     def corrected(self) -> np.ndarray:
         """Leave-one-out predictions at known nodes whose label no part of the training has seen."""
-        honest = self._at_known(np.where(self.model._own.honest, 0.0, np.nan))
-        return np.where(self.known, self.predicted[0], np.nan) + honest
+        unseen = self._at_known(np.where(self.model._own.out_of_sample_labels, 0.0, np.nan))
+        return np.where(self.known, self.predicted[0], np.nan) + unseen
 
     @cached_property
     def z_scores(self) -> np.ndarray:
-        """Leave-one-out errors in standard deviations, where they are honest."""
+        """Leave-one-out errors in standard deviations, at labels out of sample."""
         mean, std = self.predicted
         z = ((self.truth - mean) / std)[self.known]
-        return z[self.model._own.honest]
+        return z[self.model._own.out_of_sample_labels]
 
     @cached_property
     def before(self) -> np.ndarray:
         """Residuals (n,) whose correlation the model set out to explain."""
-        alone = self.model.outcome_.alone
-        return self._at_known(alone if np.isfinite(alone).all() else self.model.outcome_.residual)
+        error = self.model.outcome_.base_out_of_fold_error
+        return self._at_known(error if np.isfinite(error).all() else self.model.outcome_.residual)
 
     @cached_property
     def after(self) -> np.ndarray:

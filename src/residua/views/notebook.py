@@ -83,11 +83,11 @@ def _found(model: GraphRegressor) -> Iterator[tuple[str, str]]:
 
 def _accuracy(model: GraphRegressor) -> Iterator[str]:
     labels = model.y_[~np.isnan(model.y_)]
-    yield from _r2(labels, model.outcome_.alone, "base alone")
+    yield from _r2(labels, model.outcome_.base_out_of_fold_error, "base alone")
     own = model._own_prediction
     if model.graph_.n_nodes <= QUICK or (own is not None and "left_out" in vars(own)):
         own = model._own
-        yield from _r2(labels, np.where(own.honest, own.left_out.error, np.nan), "with the neighbours")
+        yield from _r2(labels, np.where(own.out_of_sample_labels, own.left_out.error, np.nan), "with the neighbours")
 
 
 def _r2(labels: np.ndarray, error: np.ndarray, name: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Networks behind the interface of a base: settings, standardising, several starts and their average."""
+"""Networks behind the interface of a base: settings, standardising, the members of an ensemble and their average."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from residua.bases.networks.training import Inputs, Learner, Schedule, SquaredEr
 from residua.graph import Graph
 from residua.validation import MIN_LABELS, check_count
 
-MIN_FOLDS = 4  # starts, each with a fold held out, that leave enough labels to learn from
+MIN_FOLDS = 4  # members, each with a fold held out, that leave enough labels to learn from
 
 
 class Network(BaseEstimator):
@@ -92,14 +92,14 @@ class Member:
     """One trained network."""
 
     net: torch.nn.Module
-    held: np.ndarray  # positions of labels that it was not trained on
+    out_of_sample: np.ndarray  # positions of labels that it was not trained on
     done: bool  # trained to the end
     a: np.ndarray = field(default_factory=lambda: np.empty(0))  # arctanh(alpha) at the end of the training
     b: float = 0.0  # log(beta), of training="paper"
 
 
 class NetworkBase(Base):
-    """One network, or the average of several starts."""
+    """One network, or the average of an ensemble."""
 
     x_centre: np.ndarray
     x_spread: np.ndarray
@@ -124,10 +124,10 @@ class NetworkBase(Base):
         members: list[Member] = []
         # Dropout and the like draw from torch's global generator, which is given back as it was.
         with progress(f"training {self.name}") as advance, torch.random.fork_rng(devices=[]), _threads(len(data.x)):
-            for starts in self._together(data, labels, task):
-                part = kept.part(str(starts[0]))
+            for group in self._together(data, labels, task):
+                part = kept.part(str(group[0]))
                 try:
-                    trained = self._train(starts, data, labels, task, correlate, part, advance)
+                    trained = self._train(group, data, labels, task, correlate, part, advance)
                 except KeyboardInterrupt:  # between two networks
                     if not members:
                         raise
@@ -152,15 +152,15 @@ class NetworkBase(Base):
     def _outcome(
         self, members: list[Member], data: Inputs, labels: np.ndarray, task: Task, correlate: Correlate | None
     ) -> Outcome:
-        starts = (task.y - self._scaled(data, [member.net for member in members]))[:, labels]
-        held = np.stack([np.isin(labels, member.held) for member in members])
-        residual = starts.mean(axis=0)
-        alone = mean_where(starts, held)
+        residuals = (task.y - self._scaled(data, [member.net for member in members]))[:, labels]
+        out_of_sample = np.stack([np.isin(labels, member.out_of_sample) for member in members])
+        residual = residuals.mean(axis=0)
+        out_of_fold = mean_where(residuals, out_of_sample)
         joint = correlate is not None and self.training != "post-hoc"
         # Out-of-fold residuals correlate as the labels do. Networks trained jointly have each a level of their own,
         # so theirs are not mixed.
-        if not joint and held.any(axis=0).all():
-            residual, starts = alone, np.tile(alone, (len(members), 1))
+        if not joint and out_of_sample.any(axis=0).all():
+            residual, residuals = out_of_fold, np.tile(out_of_fold, (len(members), 1))
         found = None
         if correlate is not None and joint:
             a = np.mean([member.a for member in members], axis=0)
@@ -169,11 +169,13 @@ class NetworkBase(Base):
                 found = correlate.at(residual, a, beta)
             else:
                 found = correlate(residual, start=a)
-        return Outcome(residual, np.full(len(labels), np.nan) if joint else alone, found, starts, held)
+        return Outcome(
+            residual, np.full(len(labels), np.nan) if joint else out_of_fold, found, residuals, out_of_sample
+        )
 
     def _together(self, data: Inputs, labels: np.ndarray, task: Task) -> list[list[int]]:
-        """Starts that are trained in one pass: all where that is faster, else each on its own."""
-        fit = len(labels) - len(self._held(0, labels, task.random_state))
+        """Members that are trained in one pass: all where that is faster, else each on its own."""
+        fit = len(labels) - len(self._out_of_sample(0, labels, task.random_state))
         widths = (16, 16, 8) if self.settings.widths is None else self.settings.widths
         whole = self.training != "paper" and self._schedule(fit, 0).batch is None
         if whole and worth_stacking(self.settings.kind, len(data.x), widths):
@@ -182,7 +184,7 @@ class NetworkBase(Base):
 
     def _train(
         self,
-        starts: list[int],
+        group: list[int],
         data: Inputs,
         labels: np.ndarray,
         task: Task,
@@ -190,14 +192,14 @@ class NetworkBase(Base):
         kept: Part,
         advance: Advance,
     ) -> list[Member]:
-        """Some of the starts, each with its own weights and its own held-out labels."""
-        seeds = [int(np.random.default_rng([task.random_state, k]).integers(2**31)) for k in starts]
-        nets = [self._blank(data.x.shape[1], seed, k).train() for k, seed in zip(starts, seeds, strict=True)]
+        """Some of the members, each with its own weights and its own held-out labels."""
+        seeds = [int(np.random.default_rng([task.random_state, k]).integers(2**31)) for k in group]
+        nets = [self._blank(data.x.shape[1], seed, k).train() for k, seed in zip(group, seeds, strict=True)]
         if not any(p.requires_grad for p in nets[0].parameters()):
             raise ValueError(f"base {self.name} has no parameters to train; use a module with some.")
 
         def report(step: int, steps: int, error: float) -> None:
-            advance((starts[0] + len(starts) * (step + 1) / steps) / self.ensemble, f"error {error:.3g}")
+            advance((group[0] + len(group) * (step + 1) / steps) / self.ensemble, f"error {error:.3g}")
 
         s = self.settings
         if self.training == "paper":
@@ -205,23 +207,23 @@ class NetworkBase(Base):
             every = 100 if s.lbfgs else 10
             done = train_paper(nets[0], data, labels, paper, s.steps, seeds[0], report, kept, every=every)
             return [Member(nets[0], labels[:0], done, *((paper.a, paper.b) if paper else ()))]
-        learners = [self._learner(k, labels, task, correlate) for k in starts]
+        learners = [self._learner(k, labels, task, correlate) for k in group]
         plan = self._schedule(len(learners[0].fit), seeds[0])
         done = train(stack(nets) if len(nets) > 1 else nets[0], data, learners, plan, report, kept)
         for net, learner in zip(nets, learners, strict=True):
             net.load_state_dict(learner.best)
         alphas = [np.arctanh(learner.criterion.alpha) for learner in learners]
-        return [Member(net, one.held, done, a) for net, one, a in zip(nets, learners, alphas, strict=True)]
+        return [Member(net, one.out_of_sample, done, a) for net, one, a in zip(nets, learners, alphas, strict=True)]
 
     def _learner(self, k: int, labels: np.ndarray, task: Task, correlate: Correlate | None) -> Learner:
-        held = self._held(k, labels, task.random_state)
-        fit = np.setdiff1d(labels, held)
+        out_of_sample = self._out_of_sample(k, labels, task.random_state)
+        fit = np.setdiff1d(labels, out_of_sample)
         if correlate is not None and self.training == "joint":
-            return Learner(fit, held, correlate.objective(np.isin(np.arange(len(task.y)), fit)))
-        return Learner(fit, held, SquaredError(len(task.y), len(fit)))
+            return Learner(fit, out_of_sample, correlate.objective(np.isin(np.arange(len(task.y)), fit)))
+        return Learner(fit, out_of_sample, SquaredError(len(task.y), len(fit)))
 
-    def _held(self, k: int, labels: np.ndarray, random_state: int) -> np.ndarray:
-        """Labels that start k is not trained on: a fold of its own where there are enough starts for folds."""
+    def _out_of_sample(self, k: int, labels: np.ndarray, random_state: int) -> np.ndarray:
+        """Labels that member k is not trained on: a fold of its own where there are enough members for folds."""
         size = min(round(self.settings.validation * len(labels)), len(labels) - MIN_LABELS)
         if self.ensemble < MIN_FOLDS or not size:
             rng = np.random.default_rng([random_state, k])
@@ -277,7 +279,7 @@ class NetworkBase(Base):
         return mark.hexdigest()
 
     def _blank(self, inputs: int, seed: int = 0, k: int = 0) -> torch.nn.Module:
-        """A network to be trained; of a module of one's own a copy, for starts after the first with new weights."""
+        """A network to be trained; of a module of one's own a copy, for members after the first with new weights."""
         if not isinstance(self.settings.kind, torch.nn.Module):
             return make_network(self.settings.kind, inputs, self.settings.widths, seed)
         net = copy.deepcopy(self.settings.kind)
@@ -288,10 +290,10 @@ class NetworkBase(Base):
         return net
 
     def predict(self, graph: Graph, X: np.ndarray) -> np.ndarray:
-        found: np.ndarray = self.each(graph, X).mean(axis=0)
+        found: np.ndarray = self.predict_members(graph, X).mean(axis=0)
         return found
 
-    def each(self, graph: Graph, X: np.ndarray) -> np.ndarray:
+    def predict_members(self, graph: Graph, X: np.ndarray) -> np.ndarray:
         return self._scaled(self._inputs(graph, X, np.empty(0)), self.members)
 
     def _scaled(self, data: Inputs, nets: list[torch.nn.Module]) -> np.ndarray:

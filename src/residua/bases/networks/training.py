@@ -95,12 +95,12 @@ class Learner:
 
     Parameters
     ----------
-    fit, held : positions of the labels it learns from, and of those it stops on
+    fit, out_of_sample : positions of the labels it learns from, and of those it stops on
     criterion : its loss
     """
 
-    def __init__(self, fit: np.ndarray, held: np.ndarray, criterion: Any):
-        self.fit, self.held, self.criterion = fit, held, criterion
+    def __init__(self, fit: np.ndarray, out_of_sample: np.ndarray, criterion: Any):
+        self.fit, self.out_of_sample, self.criterion = fit, out_of_sample, criterion
         self.since, self.lowest = 0, np.inf
         self.error = np.inf  # of the last judgement
         self.best: dict[str, Tensor] = {}
@@ -119,9 +119,9 @@ class Learner:
             self.since = NEVER
             return r, np.zeros_like(r)
         value, slope = self.criterion.loss(r)
-        if len(self.held):
-            corrected = prediction[self.held] + self.criterion.correction()[self.held]
-            value = float(np.mean((y[self.held] - corrected) ** 2))
+        if len(self.out_of_sample):
+            corrected = prediction[self.out_of_sample] + self.criterion.correction()[self.out_of_sample]
+            value = float(np.mean((y[self.out_of_sample] - corrected) ** 2))
         self.error = value
         self.since = 0 if value < self.lowest else self.since + 1
         if value < self.lowest:

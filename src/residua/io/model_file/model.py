@@ -126,9 +126,14 @@ def _pack(model: GraphRegressor) -> dict[str, bytes]:
     """The members of the file; what cannot be kept is refused here, before anything is written."""
     if type(model) is not GraphRegressor:
         raise ValueError(f"model is a {type(model).__name__}; only a GraphRegressor or an Average can be saved.")
-    arrays = {"X": model.X_, "y": model.y_, "residual": model.outcome_.residual, "alone": model.outcome_.alone}
-    if model.outcome_.starts is not None and model.outcome_.held is not None:
-        arrays |= {"starts": model.outcome_.starts, "held": model.outcome_.held.astype(np.int64)}
+    arrays = {
+        "X": model.X_,
+        "y": model.y_,
+        "residual": model.outcome_.residual,
+        "alone": model.outcome_.base_out_of_fold_error,
+    }
+    if model.outcome_.members is not None and model.outcome_.out_of_sample is not None:
+        arrays |= {"starts": model.outcome_.members, "held": model.outcome_.out_of_sample.astype(np.int64)}
     estimators: dict[str, Any] = {}
     names = getattr(model, "feature_names_in_", None)
     table = {
@@ -191,15 +196,15 @@ def _unpack(members: Mapping[str, bytes], trusted: list[str | type], module: Any
 def _unpack_outcome(base: Base, n_labelled: int, arrays: Arrays) -> Outcome:
     """Of a network, errors are known at the labels that it was not trained on, NaN at others."""
     network = not isinstance(base, LinearBase | ScikitBase)
-    parts = {"alone": arrays.take("alone", (n_labelled,), finite=not network)}
+    parts = {"base_out_of_fold_error": arrays.take("alone", (n_labelled,), finite=not network)}
     if network:
-        parts["starts"] = arrays.take("starts", (None, n_labelled))
-        if len(parts["starts"]) not in (1, len(getattr(base, "members", ()))):
-            raise damaged("starts are not as many as networks")
-        held = arrays.take("held", parts["starts"].shape, np.int64)
-        if not np.isin(held, (0, 1)).all():
+        parts["members"] = arrays.take("starts", (None, n_labelled))
+        if len(parts["members"]) not in (1, len(getattr(base, "members", ()))):
+            raise damaged("members are not as many as networks")
+        out_of_sample = arrays.take("held", parts["members"].shape, np.int64)
+        if not np.isin(out_of_sample, (0, 1)).all():
             raise damaged("held is neither true nor false")
-        parts["held"] = held.astype(bool)
+        parts["out_of_sample"] = out_of_sample.astype(bool)
     if any(np.isinf(part).any() for part in parts.values()):
         raise damaged("an error is infinite")
     return Outcome(arrays.take("residual", (n_labelled,)), **parts)
