@@ -243,3 +243,32 @@ def test_morans_i_needs_an_edge_between_known_nodes():
     graph = Graph.from_edges([0, 2], [1, 3], nodes=range(8))
     with pytest.raises(ValueError, match="graph has no edge among the 5 nodes with a value"):
         metrics.morans_i([NAN, 1, NAN, 2, 3, 4, 5, NAN], graph)
+
+
+def test_crps_of_draws_is_its_definition(rng):
+    y, draws = rng.normal(size=7), rng.normal(size=(5, 7))
+    pairs = np.abs(draws[:, None] - draws[None]).mean(axis=(0, 1))
+    assert_allclose(metrics.sample_crps(y, draws), np.mean(np.abs(draws - y).mean(axis=0) - pairs / 2))
+    assert_allclose(metrics.sample_crps(y, draws[:1]), np.abs(draws[0] - y).mean())
+    hidden = np.where(np.arange(7) < 3, y, np.nan)
+    assert_allclose(metrics.sample_crps(hidden, draws), metrics.sample_crps(y[:3], draws[:, :3]))
+
+
+def test_crps_of_many_draws_is_that_of_their_distribution(rng):
+    y, mean, std = rng.normal(size=20), rng.normal(size=20), rng.uniform(0.5, 2, 20)
+    draws = mean + std * rng.normal(size=(20_000, 20))
+    assert_allclose(metrics.sample_crps(y, draws), metrics.gaussian_crps(y, mean, std), rtol=0.01)
+
+
+@pytest.mark.parametrize(
+    ("y", "draws", "told"),
+    [
+        ([1.0], [1.0], r"draws has shape \(1,\); give at least one row"),
+        ([1.0], np.empty((0, 1)), "give at least one row"),
+        ([1.0, 2.0], [[1.0]], "draws has 1 entries but y has 2"),
+        ([1.0], [[1.0], [np.inf]], "draws is inf at index 0"),
+    ],
+)
+def test_crps_of_draws_checks_its_arguments(y, draws, told):
+    with pytest.raises(ValueError, match=told):
+        metrics.sample_crps(y, draws)

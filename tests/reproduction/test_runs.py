@@ -15,7 +15,6 @@ import pytest
 import residua
 from residua.reproduction import runs
 from residua.reproduction.runs import Record, Task, read, run
-from residua.reproduction.splits import random_split
 
 TASKS = [Task("t", name, "m", seed) for seed in range(2) for name in ("a", "b")]
 
@@ -139,16 +138,6 @@ def test_a_failing_task_stops_the_run_and_leaves_no_process(tmp_path):
     assert not multiprocessing.active_children()
 
 
-def test_the_parts_of_a_split_are_all_nodes_once():
-    split = random_split(101, 3)
-    assert [len(split.train), len(split.validation), len(split.test)] == [61, 20, 20]
-    assert sorted(np.concatenate([split.train, split.validation, split.test])) == list(range(101))
-    known = split.known(np.arange(101.0))
-    assert np.isnan(known[split.test]).all()
-    assert np.isnan(known[split.validation]).all()
-    assert (known[split.train] == split.train).all()
-
-
 def sleeper(task):
     Path(task.setting, f"{task.dataset}{task.seed}.pid").write_text(str(os.getpid()))
     time.sleep(60)
@@ -158,7 +147,7 @@ def sleeper(task):
 def test_no_process_outlives_a_killed_run(tmp_path):
     program = (
         f"import sys; sys.path[:0] = {[str(p) for p in (Path(__file__).parent, Path(__file__).parents[1])]!r}\n"
-        "from test_experiments_runs import *\n"
+        "from test_runs import *\n"
         "if __name__ == '__main__':\n"
         f"    tasks = [Task('t', 'a', 'm', seed, {str(tmp_path)!r}) for seed in range(2)]\n"
         f"    run(tasks, sleeper, Path({str(tmp_path)!r}) / 'r.jsonl', jobs=2)\n"

@@ -1,9 +1,7 @@
 """The paper's figures, each as a smoke test: what is written, what is resumed, what the numbers must obey."""
 
 import json
-import os
 from importlib.util import find_spec
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,24 +16,12 @@ from residua.reproduction.registry import Options
 from residua.reproduction.runs import Record, Task, read
 from residua.reproduction.splits import only
 
-ROOT = Path(__file__).parents[2]
 GENERATED = ("ising+", "ising-")
 needs_networks = pytest.mark.skipif(find_spec("torch_geometric") is None, reason="needs residua[gnn]")
 
 
 def silent(*_):
     pass
-
-
-@pytest.fixture(scope="module")
-def county_files():
-    """The folder of the county files; RESIDUA_DATA names it while a test runs."""
-    folder = Path(os.environ.get("RESIDUA_DATA") or ROOT.parent / "shared" / "data")
-    if not (folder / "election").is_dir():
-        pytest.skip("the paper's data files are not here; set RESIDUA_DATA to their folder, see docs/data.md")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RESIDUA_DATA", str(folder))
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +102,7 @@ def test_new_ising_graph_has_fresh_spins():
 
 
 @needs_networks
-@pytest.mark.usefixtures("county_files")
+@pytest.mark.usefixtures("data_folder")
 @pytest.mark.parametrize(
     ("name", "datasets"), [("fig-features", None), ("fig-inductive", ("unemployment",)), ("fig-election", None)]
 )

@@ -8,10 +8,11 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from residua.datasets import available, fetch, load_county
+from residua.datasets import fetch, load_county
 from residua.reproduction.datasets import files
 
 NAME = "election/income.csv"
+
 CONTENT = b"FIPS,MedianIncome2012\n" + b"1001,51441\n" * 20_000
 
 
@@ -38,22 +39,6 @@ def server(tmp_path, monkeypatch):
     http.shutdown()
     thread.join()
     http.server_close()
-
-
-@pytest.fixture
-def offline(tmp_path, monkeypatch):
-    """No folder, an empty cache, and a port where nobody answers."""
-    monkeypatch.delenv("RESIDUA_DATA", raising=False)
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(files, "BASE_URL", "http://127.0.0.1:9/")
-
-
-def test_every_file_of_the_catalogue_has_a_checksum():
-    listed = [file for entry in available() for file in entry.files]
-    assert sorted(listed) == sorted(files.checksums())
-    assert len(listed) == 29
-    assert {len(digest) for digest in files.checksums().values()} == {64}
 
 
 def test_downloads_come_from_one_pinned_commit():
@@ -126,27 +111,6 @@ def test_with_a_folder_nothing_is_downloaded(server, tmp_path, monkeypatch):
     monkeypatch.setenv("RESIDUA_DATA", str(server))
     assert files.find_file(NAME) == server / NAME
     assert not (tmp_path / "cache").exists()
-
-
-def test_catalogue_knows_what_is_here(offline, tmp_path):
-    present = {entry.name: entry.present for entry in available()}
-    assert present["county"] is False
-    assert present["elect80"] is True
-    assert present["ising"] is True
-    assert present["contacts"] is None
-    assert all(entry.description and entry.terms and entry.load for entry in available())
-    assert not (tmp_path / "cache").exists()
-
-
-def test_nothing_is_fetched_for_what_is_packaged_or_generated(offline):
-    assert fetch("elect80") == fetch("ising") == fetch("contacts-simulated") == ()
-
-
-def test_fetch_explains_what_it_cannot_get():
-    with pytest.raises(ValueError, match="ICPSR requires your own copy"):
-        fetch("contacts")
-    with pytest.raises(ValueError, match=r"name='countries' is unknown; use one of 'elect80', 'county'"):
-        fetch("countries")
 
 
 @pytest.mark.network

@@ -1,0 +1,51 @@
+"""Forecasts of the methods compared: residua's own, a network's with split-conformal intervals, and the peer's."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from residua import GraphRegressor, metrics
+from residua.diagnosis import LEVELS
+from residua.reproduction import forecasts, sets
+from true_draws import fitted, problem
+
+
+def test_a_forecast_has_the_intervals_of_predict_interval():
+    case, X, truth = problem(np.random.default_rng(7))
+    model = fitted(case, X, truth)
+    hidden = ~case.labelled
+    for kind, forecast in forecasts.of_model(model, hidden).items():
+        judged = forecast.judged(truth[hidden])
+        ends = [[end[hidden] for end in model.predict_interval(coverage=p, method=kind)] for p in LEVELS]
+        inside = [metrics.coverage(truth[hidden], *pair) * hidden.sum() for pair in ends]
+        assert_allclose(judged["inside"], inside)
+        assert_allclose(judged["width"], np.mean(ends[2][1] - ends[2][0]))
+
+
+def test_the_baseline_calibrates_on_labels_that_its_network_never_saw(monkeypatch):
+    pytest.importorskip("torch_geometric.data")
+    data = sets.load("ising+", 0, quick=True)
+    hidden = np.arange(len(data.y)) % 4 == 0
+    seen = []
+    fit = GraphRegressor.fit
+    monkeypatch.setattr(GraphRegressor, "fit", lambda self, X, y, **k: (seen.append(y), fit(self, X, y, **k))[1])
+    judged = forecasts.split_conformal(data, hidden, 0, quick=True)["conformal"]
+    known = ~np.isnan(seen[0])
+    assert not (known & hidden).any()
+    assert known.sum() == (~hidden).sum() - round(forecasts.CALIBRATION * (~hidden).sum())
+    assert judged["labels"] == hidden.sum()
+
+
+def test_the_peer_answers_where_nodes_have_coordinates(stand_in):
+    data = sets.load("ising+", 0, quick=True)
+    data.nodes["row"] = data.nodes["row"].astype(float)
+    data.nodes.iloc[:10, data.nodes.columns.get_loc("row")] = np.nan
+    hidden = np.arange(len(data.y)) % 4 == 0
+    judged = forecasts.gaussian_process(data, hidden, 0, quick=True)["gaussian"]
+    assert judged["labels"] == hidden[10:].sum()
+    known = data.y[10:][~hidden[10:]]
+    expected = metrics.gaussian_nll(
+        data.y[10:][hidden[10:]], *np.full((2, judged["labels"]), [[known.mean()], [known.std()]])
+    )
+    assert_allclose(judged["nll"], expected)
+    assert forecasts.gaussian_process(sets.load("contacts-simulated", 0), hidden, 0, quick=True) == {}
