@@ -16,6 +16,7 @@ class GraphLike(Protocol):
     Attributes
     ----------
     edge_types : tuple of str
+        Names of the edge types, in the order of alpha.
     operators : mapping of str to Matrix
         The normalised adjacency S_t of each edge type.
     n_nodes : int
