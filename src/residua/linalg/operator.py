@@ -83,14 +83,14 @@ class Operator(ABC):
 
     def add_scaled(self, W: np.ndarray, V: np.ndarray, c: np.ndarray) -> np.ndarray:
         """Add ``V c`` to W in place; return the squared column norms of W."""
-        c = np.asarray(c, W.dtype)
         small = W.size < SMALL
-        return self.rows.sum(kernels.add_scaled_small(W, V, c) if small else kernels.add_scaled(W, V, c).sum(axis=0))
+        squares = kernels.add_scaled(small, 1 if small else kernels.BLOCKS, W, V, np.asarray(c, W.dtype))
+        return self.rows.sum(squares[0] if small else squares.sum(axis=0))
 
     def advance(self, X: np.ndarray, P: np.ndarray, R: np.ndarray, a: np.ndarray, b: np.ndarray) -> None:
         """Add ``P a`` to X, then make P ``R + P b``, both in place."""
-        kernel = kernels.advance_small if X.size < SMALL else kernels.advance
-        kernel(X, P, R, np.asarray(a, X.dtype), np.asarray(b, X.dtype))
+        small = X.size < SMALL
+        kernels.advance(small, 1 if small else kernels.BLOCKS, X, P, R, np.asarray(a, X.dtype), np.asarray(b, X.dtype))
 
     def solve_column(self, b: np.ndarray, x: np.ndarray, goal: float, steps: int) -> tuple[int, float] | None:
         """Solve ``A x = b`` for one column in one compiled call, from x and in place.
@@ -184,6 +184,7 @@ class Sparse(Matrix):
         self.shape = (self.n_local, self.n_local)
         self.nnz = len(self.indices)
         self.arrays = (self.indptr, self.indices, self.weights, self.scale)
+        self._whole = np.array([0, self.n_local])  # all rows as one block
         self._rooms: list[np.ndarray] = []  # one for each thread that asks at once: new memory is slow to touch
 
     @cached_property
@@ -215,27 +216,20 @@ class Sparse(Matrix):
         q = None if Z is None else np.ascontiguousarray(q, self.dtype)
         k = V.shape[1]
         small = self.nnz * k < SMALL_PRODUCT
-        dots = np.zeros((1 if small else len(self.blocks) - 1, k)) if inner else None
-        matrix = self.arrays
+        blocks = self._whole if small else self.blocks
+        dots = np.zeros((len(blocks) - 1, k)) if inner else None
+        matrix = (blocks, *self.arrays)
         if k > 1:
-            kernel = kernels.combine_columns_small if small else kernels.combine_columns
-            self._call(kernel, small, (*matrix, *self.coded, V, p, Z, q, out), dots)
+            kernels.combine_columns(small, *matrix, *self.coded, V, p, Z, q, out, dots)
         else:
-            kernel = kernels.combine_column_small if small else kernels.combine_column
             z, q0 = (None, None) if Z is None or q is None else (Z[:, 0], q[0])
             try:
                 room = self._rooms.pop()
             except IndexError:
                 room = np.empty_like(self.scale)
-            self._call(kernel, small, (*matrix, V[:, 0], room, p[0], z, q0, out[:, 0]), dots)
+            kernels.combine_column(small, *matrix, V[:, 0], room, p[0], z, q0, out[:, 0], dots)
             self._rooms.append(room)
         return out, np.empty(0) if dots is None else dots.sum(axis=0)
-
-    def _call(self, kernel: Callable[..., None], small: bool, arguments: tuple, dots: np.ndarray | None) -> None:
-        if small:
-            kernel(*arguments, None if dots is None else dots[0])
-        else:
-            kernel(self.blocks, *arguments, dots)
 
     def __getstate__(self) -> dict:
         return {

@@ -3,16 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from types import FunctionType
+from typing import Any, NamedTuple
 
 from numba import njit
 
 
 def compiled(function: Callable[..., Any] | None = None, **options: Any) -> Any:
-    """``numba.njit`` with a cache; without one where neither the package nor the user's cache folder can be written."""
+    """Compile with ``numba.njit`` and keep the result, unless there is no folder that can be written to.
+
+    Compiled functions take the arrays of a matrix one by one: the rule of eight arguments is for Python functions.
+    """
     if function is None:
         return lambda given: compiled(given, **options)
     try:
         return njit(cache=True, **options)(function)
     except RuntimeError:  # "no locator available"
         return njit(**options)(function)
+
+
+class Threaded(NamedTuple):
+    """One body compiled twice: ``many`` deals its blocks to threads, ``one`` wakes none, since that takes longer than
+    a small graph.
+    """
+
+    one: Any
+    many: Any
+
+    def __call__(self, small: bool, *arguments: Any) -> Any:
+        return (self.one if small else self.many)(*arguments)
+
+
+def compiled_twice(**options: Any) -> Callable[[Any], Threaded]:
+    """Compile a body with ``prange`` for one thread, where that is ``range``, and for many."""
+
+    def compile_both(function: Any) -> Threaded:
+        alone = FunctionType(function.__code__, function.__globals__, function.__name__)
+        alone.__qualname__ = f"{function.__qualname__}_small"  # numba's cache goes by names, not by options
+        return Threaded(compiled(alone, **options), compiled(function, parallel=True, **options))
+
+    return compile_both

@@ -1,6 +1,6 @@
 """Sums over the neighbours of one row, held in vector registers from the first to the last.
 
-    combined_row:    out_i = s_i p sum_e f_e V_j + q Z_i,   f_e = w_e s_j,   j = indices[e], first <= e < last
+    combined_rows:   out_i = s_i p sum_e f_e V_j + q Z_i,   f_e = w_e s_j,   j = indices[e], first <= e < last
     gathered_total:  sum_e w_e x_j
 
 A plain loop writes its running sums back to memory at each entry, and mispredicts the end of every row. These two say
@@ -17,6 +17,8 @@ from numba.core import cgutils
 
 intrinsic: Any = extending.intrinsic  # what it decorates is called without its first argument
 I32, I64, F64 = ir.IntType(32), ir.IntType(64), ir.DoubleType()
+ARRAYS = ("indptr", "indices", "weights", "scale", "codes", "table", "V", "p", "Z", "q", "out", "dots")
+WHOLE = (64, 32, 16, 8, 4, 2)  # columns: a row of just so many is done in one go
 LANES = 8
 PART = 1024  # entries that are summed one by one
 AHEAD = (8, 24)  # entries, fewest and most: memory is asked for this long before it is needed
@@ -59,122 +61,154 @@ def _ask_for(builder: Any, data: Any, size: int) -> None:
     start = builder.bitcast(data, byte)
     read, keep, from_data = (ir.Constant(I32, flag) for flag in (0, 3, 1))
     for offset in {*range(0, size, 64), size - 1}:  # the last byte may lie on one line more
-        builder.call(prefetch, [builder.gep(start, [ir.Constant(I64, offset)]), read, keep, from_data])
+        builder.call(prefetch, [builder.gep(start, [I64(offset)]), read, keep, from_data])
 
 
-@intrinsic(prefer_literal=True)
-def combined_row(
-    typing: Any,
-    i: Any,
-    column: Any,
-    first: Any,
-    last: Any,
-    indices: Any,
-    weights: Any,
-    scale: Any,
-    codes: Any,
-    table: Any,
-    V: Any,
-    p: Any,
-    Z: Any,
-    q: Any,
-    out: Any,
-    dots: Any,
-    width: Any,
-) -> Any:
-    """One row of ``out = (S V) p + Z q`` in columns ``column`` to ``column + width``, its part of ``out'V`` to dots.
+@intrinsic
+def combined_rows(typing: Any, first: Any, last: Any, given: Any) -> Any:
+    """Rows ``first`` to ``last`` of ``out = (S V) p + Z q``, and their part of ``out'V`` added to dots.
 
-    Where ``column`` is None, these are all columns. What an entry is multiplied by is ``table[codes[e]]``, or, without
-    codes, ``weights[e] scale[j]``. Without dots no inner product is formed.
+    ``given`` is a tuple of the arrays that ``ARRAYS`` names. What an entry is multiplied by is ``table[codes[e]]``,
+    or, without codes, ``weights[e] scale[j]``. Without dots no inner product is formed.
     """
-    lanes = width.literal_value
-    whole = isinstance(column, types.NoneType)
-    at = column if whole else types.intp
-    positions = types.intp, at, types.intp, types.intp
-    signature = types.void(*positions, indices, weights, scale, codes, table, V, p, Z, q, out, dots, width)
+    signature = types.void(types.intp, types.intp, given)
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        row, at, start, end = args[:4]
-        names = ("indices", "weights", "scale", "codes", "table", "V", "p", "Z", "q", "out", "dots")
-        kinds = zip(names, signature.args[4:], args[4:], strict=False)
         arrays = {
-            name: context.make_array(kind)(context, builder, value)
-            for name, kind, value in kinds
+            name: context.make_array(kind)(context, builder, builder.extract_value(args[2], place))
+            for place, (name, kind) in enumerate(zip(ARRAYS, given, strict=True))
             if isinstance(kind, types.Array)
         }
-        k = ir.Constant(I64, lanes) if whole else builder.extract_value(arrays["V"].shape, 1)
-        at = ir.Constant(I64, 0) if whole else at
-        place = builder.add(builder.mul(row, k), at)
-        total = _gathered(builder, arrays, start, end, at, k, lanes)
-        total = builder.fmul(total, _everywhere(builder, _item(builder, arrays["scale"].data, row), lanes))
-        total = builder.fmul(total, _load(builder, arrays["p"].data, at, lanes))
-        if "Z" in arrays:
-            z, by = _load(builder, arrays["Z"].data, place, lanes), _load(builder, arrays["q"].data, at, lanes)
-            total = builder.fadd(total, builder.fmul(z, by, flags=["contract"]), flags=["contract"])
-        _store(builder, total, arrays["out"].data, place)
-        if "dots" in arrays:
-            product = builder.fmul(total, _load(builder, arrays["V"].data, place, lanes), flags=["contract"])
-            if product.type.element != F64:
-                product = builder.fpext(product, ir.VectorType(F64, lanes))
-            dot = builder.fadd(_load(builder, arrays["dots"].data, at, lanes), product, flags=["contract"])
-            _store(builder, dot, arrays["dots"].data, at)
+        k = builder.extract_value(arrays["V"].shape, 1)
+        tail = builder.sub(builder.extract_value(arrays["indices"].shape, 0), I64(1))
+        data = {name: array.data for name, array in arrays.items()}
+        parts, done = builder.append_basic_block("parts"), builder.append_basic_block("done")
+        switch = builder.switch(k, parts)
+        for columns in (*WHOLE, None):
+            block = parts if columns is None else builder.append_basic_block()
+            if columns is not None:
+                switch.add_case(I64(columns), block)
+            builder.position_at_end(block)
+            builder.call(_rows_function(builder.module, data, columns), [*args[:2], k, tail, *data.values()])
+            builder.branch(done)
+        builder.position_at_end(done)
         return context.get_dummy_value()
 
     return signature, generate
 
 
-def _gathered(builder: Any, arrays: dict[str, Any], start: Any, end: Any, at: Any, k: Any, lanes: int) -> Any:
-    """``sum_e f_e V[j, at : at + lanes]``, asking for the memory of later entries on the way.
+def _rows_function(module: Any, data: dict[str, Any], columns: int | None) -> Any:
+    """The loop over rows of so many columns: each number is a function of its own, with all registers to itself.
 
-    The sum of a long row is one of the sums of its parts, so that rounding does not grow with the row.
+    Where ``columns`` is None, a row of k is done in as many columns at a time as registers hold.
     """
-    index, base = arrays["indices"].data, builder.gep(arrays["V"].data, [at])
-    vector = ir.VectorType(base.type.pointee, lanes)
-    size = 8 if vector.element == F64 else 4
-    tail = builder.sub(builder.extract_value(arrays["indices"].shape, 0), ir.Constant(I64, 1))
-    before, zero = builder.block, ir.Constant(vector, None)
-    parts, loop, body, part_done, after = (
-        builder.append_basic_block(name) for name in ("parts", "entries", "entry", "part", "summed")
-    )
-    builder.branch(parts)
+    kind = ir.FunctionType(ir.VoidType(), [I64] * 4 + [pointer.type for pointer in data.values()])
+    function = ir.Function(module, kind, module.get_unique_name(f"rows_of_{columns}"))
+    function.linkage = "internal"
+    function.attributes.add("noinline")
+    builder = ir.IRBuilder(function.append_basic_block())
+    first, last, k, tail, *pointers = function.args
+    row = _Row(builder, dict(zip(data, pointers, strict=True)), I64(columns) if columns else k, tail)
+    with cgutils.for_range(builder, last, first) as loop:
+        row.begin(loop.index)
+        if columns:
+            row.combine(I64(0), columns)
+        else:
+            with cgutils.for_range_slice(builder, I64(0), builder.and_(k, I64(-64)), I64(64)) as (at, _):
+                row.combine(at, 64)
+            for lanes in (32, 16, 8, 4, 2, 1):  # the bits of what is left
+                with builder.if_then(builder.icmp_signed("!=", builder.and_(k, I64(lanes)), I64(0))):
+                    row.combine(builder.and_(k, I64(-2 * lanes)), lanes)
+    builder.ret_void()
+    return function
 
-    builder.position_at_end(parts)
-    first, whole = builder.phi(I64), builder.phi(vector)
-    first.add_incoming(start, before)
-    whole.add_incoming(zero, before)
-    stop = builder.add(first, ir.Constant(I64, PART))
-    stop = builder.select(builder.icmp_signed("<", stop, end), stop, end)
-    builder.branch(loop)
 
-    builder.position_at_end(loop)
-    e, total = builder.phi(I64), builder.phi(vector)
-    e.add_incoming(first, parts)
-    total.add_incoming(zero, parts)
-    builder.cbranch(builder.icmp_signed("<", e, stop), body, part_done)
+class _Row:
+    """What is written for one row, in columns ``at`` to ``at + lanes`` of k: the template of every width."""
 
-    builder.position_at_end(body)
-    j = builder.sext(_item(builder, index, e), I64)
-    gathered = _load(builder, base, builder.mul(j, k), lanes)
-    later = builder.add(e, ir.Constant(I64, max(AHEAD[0], min(AHEAD[1], AHEAD_BYTES // (lanes * size)))))
-    later = builder.select(builder.icmp_signed("<", later, tail), later, tail)
-    later = builder.sext(_item(builder, index, later), I64)
-    _ask_for(builder, builder.gep(base, [builder.mul(later, k)]), lanes * size)
-    if "codes" not in arrays:
-        _ask_for(builder, builder.gep(arrays["scale"].data, [later]), size)
-    factor = _everywhere(builder, _factor(builder, arrays, e, j), lanes)
-    part = builder.fmul(gathered, factor, flags=["contract"])
-    e.add_incoming(_unforeseen(builder, builder.add(e, ir.Constant(I64, 1))), builder.block)
-    total.add_incoming(builder.fadd(total, part, flags=["contract"]), builder.block)
-    builder.branch(loop)
+    def __init__(self, builder: Any, data: dict[str, Any], k: Any, tail: Any):
+        self.builder, self.data, self.k, self.tail = builder, data, k, tail
 
-    builder.position_at_end(part_done)
-    summed = builder.fadd(whole, total)
-    first.add_incoming(stop, part_done)
-    whole.add_incoming(summed, part_done)
-    builder.cbranch(builder.icmp_signed("<", stop, end), parts, after)
+    def begin(self, i: Any) -> None:
+        self.i = i
+        self.start, self.end = (_item(self.builder, self.data["indptr"], at) for at in (i, self.builder.add(i, I64(1))))
 
-    builder.position_at_end(after)
-    return summed
+    def combine(self, at: Any, lanes: int) -> None:
+        """Emit ``out_i = s_i p sum_e f_e V_j + q Z_i``, and add ``out_i V_i`` to dots."""
+        builder, data = self.builder, self.data
+        place = builder.add(builder.mul(self.i, self.k), at)
+        total = self._gathered(at, lanes)
+        total = builder.fmul(total, _everywhere(builder, _item(builder, data["scale"], self.i), lanes))
+        total = builder.fmul(total, _load(builder, data["p"], at, lanes))
+        if "Z" in data:
+            z, by = _load(builder, data["Z"], place, lanes), _load(builder, data["q"], at, lanes)
+            total = builder.fadd(total, builder.fmul(z, by, flags=["contract"]), flags=["contract"])
+        _store(builder, total, data["out"], place)
+        if "dots" in data:
+            product = builder.fmul(total, _load(builder, data["V"], place, lanes), flags=["contract"])
+            if product.type.element != F64:
+                product = builder.fpext(product, ir.VectorType(F64, lanes))
+            dot = builder.fadd(_load(builder, data["dots"], at, lanes), product, flags=["contract"])
+            _store(builder, dot, data["dots"], at)
+
+    def _gathered(self, at: Any, lanes: int) -> Any:
+        """``sum_e f_e V[j, at : at + lanes]``, asking for the memory of later entries on the way.
+
+        The sum of a long row is one of the sums of its parts, so that rounding does not grow with the row.
+        """
+        builder, index, base = self.builder, self.data["indices"], self.builder.gep(self.data["V"], [at])
+        vector = ir.VectorType(base.type.pointee, lanes)
+        size = 8 if vector.element == F64 else 4
+        before, zero = builder.block, ir.Constant(vector, None)
+        parts, loop, body, part_done, after = (
+            builder.append_basic_block(name) for name in ("parts", "entries", "entry", "part", "summed")
+        )
+        builder.branch(parts)
+
+        builder.position_at_end(parts)
+        first, whole = builder.phi(I64), builder.phi(vector)
+        first.add_incoming(self.start, before)
+        whole.add_incoming(zero, before)
+        stop = builder.add(first, I64(PART))
+        stop = builder.select(builder.icmp_signed("<", stop, self.end), stop, self.end)
+        builder.branch(loop)
+
+        builder.position_at_end(loop)
+        e, total = builder.phi(I64), builder.phi(vector)
+        e.add_incoming(first, parts)
+        total.add_incoming(zero, parts)
+        builder.cbranch(builder.icmp_signed("<", e, stop), body, part_done)
+
+        builder.position_at_end(body)
+        j = builder.sext(_item(builder, index, e), I64)
+        gathered = _load(builder, base, builder.mul(j, self.k), lanes)
+        later = builder.add(e, I64(max(AHEAD[0], min(AHEAD[1], AHEAD_BYTES // (lanes * size)))))
+        later = builder.select(builder.icmp_signed("<", later, self.tail), later, self.tail)
+        later = builder.sext(_item(builder, index, later), I64)
+        _ask_for(builder, builder.gep(base, [builder.mul(later, self.k)]), lanes * size)
+        if "codes" not in self.data:
+            _ask_for(builder, builder.gep(self.data["scale"], [later]), size)
+        part = builder.fmul(gathered, _everywhere(builder, self._factor(e, j), lanes), flags=["contract"])
+        e.add_incoming(_unforeseen(builder, builder.add(e, I64(1))), builder.block)
+        total.add_incoming(builder.fadd(total, part, flags=["contract"]), builder.block)
+        builder.branch(loop)
+
+        builder.position_at_end(part_done)
+        summed = builder.fadd(whole, total)
+        first.add_incoming(stop, part_done)
+        whole.add_incoming(summed, part_done)
+        builder.cbranch(builder.icmp_signed("<", stop, self.end), parts, after)
+
+        builder.position_at_end(after)
+        return summed
+
+    def _factor(self, e: Any, j: Any) -> Any:
+        """What entry e, in column j, is multiplied by."""
+        builder, data = self.builder, self.data
+        if "codes" in data:
+            return _item(builder, data["table"], builder.zext(_item(builder, data["codes"], e), I64))
+        factor = _item(builder, data["scale"], j)
+        return builder.fmul(factor, _item(builder, data["weights"], e)) if "weights" in data else factor
 
 
 def _unforeseen(builder: Any, value: Any) -> Any:
@@ -183,15 +217,6 @@ def _unforeseen(builder: Any, value: Any) -> Any:
     An unrolled loop ends in two places, and with short rows of unlike lengths the processor mispredicts both.
     """
     return builder.asm(ir.FunctionType(value.type, [value.type]), "", "=r,0", [value], False)
-
-
-def _factor(builder: Any, arrays: dict[str, Any], e: Any, j: Any) -> Any:
-    """What entry e, in column j, is multiplied by."""
-    if "codes" in arrays:
-        code = builder.zext(_item(builder, arrays["codes"].data, e), I64)
-        return _item(builder, arrays["table"].data, code)
-    factor = _item(builder, arrays["scale"].data, j)
-    return builder.fmul(factor, _item(builder, arrays["weights"].data, e)) if "weights" in arrays else factor
 
 
 def _masked(builder: Any, what: str, vector: Any, pointer: Any, mask: Any) -> Any:
@@ -207,7 +232,7 @@ def _masked(builder: Any, what: str, vector: Any, pointer: Any, mask: Any) -> An
 
 def _places(builder: Any, data: Any, positions: Any) -> Any:
     """Pointers to ``data`` at a vector of positions, which llvmlite's own gep refuses."""
-    pointers = builder.gep(data, [ir.Constant(I64, 0)])
+    pointers = builder.gep(data, [I64(0)])
     pointers.indices, pointers.operands = [positions], [data, positions]
     pointers.type = ir.VectorType(data.type, positions.type.count)
     return pointers
@@ -239,7 +264,7 @@ def gathered_total(typing: Any, x: Any, indices: Any, weights: Any, first: Any, 
             w = builder.gep(context.make_array(weights)(context, builder, args[2]).data, [e])
             part = builder.fmul(part, _masked(builder, "load", vector, w, mask), flags=["contract"])
         summed = builder.fadd(total, part, flags=["contract"])
-        following = builder.add(e, ir.Constant(I64, LANES))
+        following = builder.add(e, I64(LANES))
         e.add_incoming(following, loop)
         total.add_incoming(summed, loop)
         builder.cbranch(builder.icmp_signed("<", following, end), loop, after)

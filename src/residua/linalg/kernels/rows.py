@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numba import prange
 
-from residua.linalg.kernels.compiled import compiled
-from residua.linalg.kernels.registers import MASKED_GATHERS, combined_row, gathered_total
+from residua.linalg.kernels.compiled import compiled, compiled_twice
+from residua.linalg.kernels.registers import MASKED_GATHERS, combined_rows, gathered_total
 
 # Sums may be re-ordered for vector registers; infinities and NaN keep their meaning.
 FAST = {"reassoc", "contract", "nsz", "arcp"}
@@ -46,8 +46,8 @@ row_total = gathered_total if MASKED_GATHERS else _looped_total
 @compiled(**INNER)
 def _combine_column_rows(first, last, indptr, indices, weights, scale, v, vs, p, z, q, out, dots):
     dot = 0.0
-    for i in range(first, last):
-        total = row_total(vs, indices, weights, indptr[i], indptr[i + 1]) * (p * scale[i])
+    for i in range(np.uint64(first), np.uint64(last)):
+        total = row_total(vs, indices, weights, indptr[i], indptr[i + np.uint64(1)]) * (p * scale[i])
         if z is not None:
             total += q * z[i]
         out[i] = total
@@ -57,11 +57,11 @@ def _combine_column_rows(first, last, indptr, indices, weights, scale, v, vs, p,
         dots[0] = dot
 
 
-@compiled(parallel=True, fastmath=FAST)
+@compiled_twice(fastmath=FAST)
 def combine_column(blocks, indptr, indices, weights, scale, v, vs, p, z, q, out, dots):
     """One column: ``out = p S v + q z``, and ``out'v`` by block in dots; ``vs`` is room for ``scale * v``."""
     for b in prange(len(blocks) - 1):
-        for i in range(blocks[b], blocks[b + 1]):
+        for i in range(np.uint64(blocks[b]), np.uint64(blocks[b + 1])):
             vs[i] = scale[i] * v[i]
     for b in prange(len(blocks) - 1):
         first, last = blocks[b], blocks[b + 1]
@@ -71,64 +71,12 @@ def combine_column(blocks, indptr, indices, weights, scale, v, vs, p, z, q, out,
             _combine_column_rows(first, last, indptr, indices, weights, scale, v, vs, p, z, q, out, dots[b])
 
 
-@compiled(fastmath=FAST)
-def combine_column_small(indptr, indices, weights, scale, v, vs, p, z, q, out, dots):
-    """The same on one thread: waking a second one takes longer than a small graph."""
-    for i in range(len(scale)):
-        vs[i] = scale[i] * v[i]
-    _combine_column_rows(0, len(scale), indptr, indices, weights, scale, v, vs, p, z, q, out, dots)
-
-
-@compiled
+@compiled  # without fastmath: combined_rows says itself which sums may be re-ordered
 def _combine_rows(first, last, indptr, indices, weights, scale, codes, table, V, p, Z, q, out, dots):
-    """Usual numbers of columns in one go; each number is a loop of its own, so they are written out."""
-    k = V.shape[1]
-    if k == 64:
-        for i in range(first, last):
-            a, b = indptr[i], indptr[i + 1]
-            combined_row(i, None, a, b, indices, weights, scale, codes, table, V, p, Z, q, out, dots, 64)
-    elif k == 32:
-        for i in range(first, last):
-            a, b = indptr[i], indptr[i + 1]
-            combined_row(i, None, a, b, indices, weights, scale, codes, table, V, p, Z, q, out, dots, 32)
-    elif k == 16:
-        for i in range(first, last):
-            a, b = indptr[i], indptr[i + 1]
-            combined_row(i, None, a, b, indices, weights, scale, codes, table, V, p, Z, q, out, dots, 16)
-    else:
-        _combine_parts(first, last, indptr, indices, weights, scale, codes, table, V, p, Z, q, out, dots)
+    combined_rows(first, last, (indptr, indices, weights, scale, codes, table, V, p, Z, q, out, dots))
 
 
-@compiled
-def _combine_parts(first, last, indptr, indices, weights, scale, codes, table, V, p, Z, q, out, dots):
-    """As many columns at a time as registers hold; written out, since each number is a loop of its own."""
-    k = V.shape[1]
-    for i in range(first, last):
-        a, b, c = indptr[i], indptr[i + 1], 0
-        while k - c >= 64:
-            combined_row(i, c, a, b, indices, weights, scale, codes, table, V, p, Z, q, out, dots, 64)
-            c += 64
-        if k - c >= 32:
-            combined_row(i, c, a, b, indices, weights, scale, codes, table, V, p, Z, q, out, dots, 32)
-            c += 32
-        if k - c >= 16:
-            combined_row(i, c, a, b, indices, weights, scale, codes, table, V, p, Z, q, out, dots, 16)
-            c += 16
-        if k - c >= 8:
-            combined_row(i, c, a, b, indices, weights, scale, codes, table, V, p, Z, q, out, dots, 8)
-            c += 8
-        if k - c >= 4:
-            combined_row(i, c, a, b, indices, weights, scale, codes, table, V, p, Z, q, out, dots, 4)
-            c += 4
-        if k - c >= 2:
-            combined_row(i, c, a, b, indices, weights, scale, codes, table, V, p, Z, q, out, dots, 2)
-            c += 2
-        if k - c >= 1:
-            combined_row(i, c, a, b, indices, weights, scale, codes, table, V, p, Z, q, out, dots, 1)
-            c += 1
-
-
-@compiled(parallel=True, fastmath=FAST)
+@compiled_twice(fastmath=FAST)
 def combine_columns(blocks, indptr, indices, weights, scale, codes, table, V, p, Z, q, out, dots):
     """Many columns: ``out = (S V) p + Z q`` with p, q per column, and ``out'V`` by block in dots."""
     for b in prange(len(blocks) - 1):
@@ -137,12 +85,6 @@ def combine_columns(blocks, indptr, indices, weights, scale, codes, table, V, p,
             _combine_rows(first, last, indptr, indices, weights, scale, codes, table, V, p, Z, q, out, None)
         else:
             _combine_rows(first, last, indptr, indices, weights, scale, codes, table, V, p, Z, q, out, dots[b])
-
-
-@compiled(fastmath=FAST)
-def combine_columns_small(indptr, indices, weights, scale, codes, table, V, p, Z, q, out, dots):
-    """The same on one thread."""
-    _combine_rows(0, len(scale), indptr, indices, weights, scale, codes, table, V, p, Z, q, out, dots)
 
 
 @compiled(fastmath=FAST)
@@ -160,49 +102,41 @@ def product_at(rows, indptr, indices, weights, scale, v):
 
 
 @compiled(**INNER)
-def _add_rows(first, last, W, V, c, squares):
-    for i in range(first, last):
+def _add_rows(W, V, c, squares):
+    for i in range(len(W)):
         for j in range(W.shape[1]):
             W[i, j] += V[i, j] * c[j]
             squares[j] += W[i, j] * W[i, j]
 
 
-@compiled(parallel=True, fastmath=FAST)
-def add_scaled(W, V, c):
-    """``W += V c`` in place. Returns the squared column norms of W by block."""
+@compiled_twice(fastmath=FAST)
+def add_scaled(count, W, V, c):
+    """``W += V c`` in place, in ``count`` blocks. Returns the squared column norms of W by block."""
     n = len(W)
-    size = max(1, -(-n // BLOCKS))
-    partial = np.zeros((BLOCKS, W.shape[1]))
-    for b in prange(BLOCKS):
-        _add_rows(min(n, b * size), min(n, (b + 1) * size), W, V, c, partial[b])
+    size = max(1, -(-n // count))
+    partial = np.zeros((count, W.shape[1]))
+    for b in prange(count):
+        rows = slice(min(n, b * size), min(n, (b + 1) * size))
+        _add_rows(W[rows], V[rows], c, partial[b])
     return partial
 
 
-@compiled(fastmath=FAST)
-def add_scaled_small(W, V, c):
-    """The same on one thread."""
-    squares = np.zeros(W.shape[1])
-    _add_rows(0, len(W), W, V, c, squares)
-    return squares
-
-
 @compiled(**INNER)
-def advance_small(X, P, R, a, b):
-    """``X += P a``, then ``P = R + P b``."""
+def _advance_rows(X, P, R, a, b):
     for i in range(len(X)):
         for j in range(X.shape[1]):
             X[i, j] += P[i, j] * a[j]
             P[i, j] = R[i, j] + P[i, j] * b[j]
 
 
-@compiled(parallel=True, fastmath=FAST)
-def advance(X, P, R, a, b):
-    """The two updates that end a conjugate-gradient step: ``X += P a``, then ``P = R + P b``."""
+@compiled_twice(fastmath=FAST)
+def advance(count, X, P, R, a, b):
+    """The two updates that end a conjugate-gradient step, in ``count`` blocks: ``X += P a``, then ``P = R + P b``."""
     n = len(X)
-    size = max(1, -(-n // BLOCKS))
-    for block in prange(BLOCKS):
+    size = max(1, -(-n // count))
+    for block in prange(count):
         rows = slice(min(n, block * size), min(n, (block + 1) * size))
-        advance_small(X[rows], P[rows], R[rows], a, b)
+        _advance_rows(X[rows], P[rows], R[rows], a, b)
 
 
 @compiled(fastmath=FAST)
