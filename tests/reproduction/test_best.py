@@ -86,7 +86,7 @@ def test_the_validation_labels_choose_and_the_test_labels_only_report(monkeypatc
 
 
 @pytest.mark.parametrize("method", ["best", best.PAPER])
-def test_models_know_the_validation_labels_only_once_they_are_told(method, monkeypatch, flip_labels):
+def test_models_know_the_validation_labels_only_once_they_are_conditioned_on(method, monkeypatch, flip_labels):
     task = Task("best", "ising-", method, 1, QUICK)
     predictions_for_scores(monkeypatch)
     results = best.work(task)
@@ -117,7 +117,7 @@ def test_protocol_best(tmp_path, reproduce):
     reproduce("table1", "--protocol", "best", "-o", str(tmp_path), "--datasets", "ising-")
     text = (tmp_path / "best.md").read_text()
     head = f"| {' | '.join(best.METHODS)} |"
-    assert text.count(head) == 2  # given the training labels; told those of the validation too
+    assert text.count(head) == 2  # given the training labels, and those of the validation too
     cells = [line.split(" | ")[1:] for line in text.splitlines() if line.startswith("| ising- |")]
     assert len(cells) == 3  # the third is the difference split by split
     assert cells[0] != cells[1]
@@ -137,8 +137,8 @@ def test_the_average_is_compared_with_the_papers_model_split_by_split():
     """On the same splits the difference is far surer than either mean."""
     scores = {best.AVERAGE: (0.5, 0.7, 0.9), best.PAPER: (0.48, 0.66, 0.91)}
     given = {("twitch", method): Cell("twitch", method, found) for method, found in scores.items()}
-    told = {at: replace(cell, scores=cell.scores[:1]) for at, cell in given.items()}
-    line = best.paired_table(given, told).splitlines()[-1]
+    later = {at: replace(cell, scores=cell.scores[:1]) for at, cell in given.items()}
+    line = best.paired_table(given, later).splitlines()[-1]
     difference = np.array([0.02, 0.04, -0.01])
     error = difference.std(ddof=1) / 3**0.5
     assert line == f"| twitch | +0.017 ± {error:.3f}, 2 of 3 | +0.020, 1 of 1 |"

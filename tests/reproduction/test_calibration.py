@@ -20,17 +20,17 @@ def options(folder, **more):
 
 def test_the_study_writes_its_page_goes_on_where_it_stopped_and_keeps_the_peer(tmp_path, stand_in, monkeypatch):
     asked = options(tmp_path, methods=("C-linear", "GPBoost"))
-    told = []
-    result = calibration.calibration(asked, lambda *call: told.append(call[:2]))
-    assert told == [(k, 4) for k in range(5)]
+    calls = []
+    result = calibration.calibration(asked, lambda *call: calls.append(call[:2]))
+    assert calls == [(k, 4) for k in range(5)]
     assert [row[:3] for row in result.rows] == [
         (method, kind, split)
         for split in ("random", "blocked")
         for method, kind in (("C-linear", "gaussian"), ("C-linear", "conformal"), ("GPBoost", "gaussian"))
     ]
     monkeypatch.setattr(calibration, "gpboost_installed", lambda: False)
-    again = calibration.calibration(asked, lambda *call: told.append(call[:2]))
-    assert told[5:] == [(4, 4)]
+    again = calibration.calibration(asked, lambda *call: calls.append(call[:2]))
+    assert calls[5:] == [(4, 4)]
     assert again.rows == result.rows
     assert (tmp_path / "calibration.md").read_text(encoding="utf-8") == again.markdown
 

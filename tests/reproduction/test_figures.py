@@ -116,9 +116,9 @@ def test_a_second_run_trains_nothing(tmp_path):
     options = Options(folder=tmp_path, quick=True, datasets=("ising-",), methods=("GNN",))
     first = fig_inductive(options, silent)
     lines = (tmp_path / "fig-inductive.jsonl").read_bytes()
-    told = []
-    second = fig_inductive(options, lambda *call: told.append(call))
-    assert told == [(1, 1, None)]
+    calls = []
+    second = fig_inductive(options, lambda *call: calls.append(call))
+    assert calls == [(1, 1, None)]
     assert (tmp_path / "fig-inductive.jsonl").read_bytes() == lines
     assert first.rows == second.rows
 

@@ -95,9 +95,9 @@ def test_a_file_says_how_its_lines_were_made(tmp_path):
     run(TASKS[:2], double, path)
     run(TASKS, double, path)
     run(TASKS, double, path)  # nothing to do, nothing to say
-    told = [json.loads(line) for line in path.read_text().splitlines() if "task" not in json.loads(line)]
-    assert len(told) == 2
-    for about in told:
+    heads = [json.loads(line) for line in path.read_text().splitlines() if "task" not in json.loads(line)]
+    assert len(heads) == 2
+    for about in heads:
         assert about.keys() == {"command", "date", "versions"}
         assert about["versions"]["numpy"] == np.__version__
 
@@ -169,6 +169,6 @@ def wait_until(happened, seconds=60):
 
 def test_a_file_that_cannot_be_written_is_named(tmp_path):
     record = Record(Task("e", "d", "m", 0), {}, 1.0)
-    with pytest.raises(OSError, match="writing the records failed") as told:
+    with pytest.raises(OSError, match="writing the records failed") as caught:
         runs._append(tmp_path, record)  # a folder
-    assert told.value.filename == str(tmp_path)
+    assert caught.value.filename == str(tmp_path)

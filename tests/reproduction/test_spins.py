@@ -37,6 +37,6 @@ def test_mean_spins_are_those_of_all_states_written_out():
 
 def test_the_law_tells_more_spins_than_a_coin():
     found = [spins.work(Task("best", "ising-", spins.LAW, seed))[spins.LAW] for seed in (1, 2)]
-    scores, told = ([values[key] for values in found] for key in ("score", "told"))
+    scores, later = ([values[key] for values in found] for key in ("score", "told"))
     assert 0.65 < min(scores) <= max(scores) < 0.9
-    assert sum(told) > sum(scores)  # who knows more spins tells more
+    assert sum(later) > sum(scores)  # who knows more spins predicts better

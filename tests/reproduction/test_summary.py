@@ -78,8 +78,8 @@ def test_markdown_table():
     assert markdown_table(["", "A"], [["x", "1"]]) == "|  | A |\n| --- | ---: |\n| x | 1 |"
 
 
-def test_scores_of_a_model_that_is_told_more_are_kept_apart():
+def test_scores_of_a_model_that_is_given_more_are_kept_apart():
     task = Task("best", "ising-", "best", 1)
     cells = gather([Record(task, {"A": {"score": 0.5, "told": 0.75}, "B": {"score": 0.25}}, 1.0)], ("A", "B"), {})
     assert cells["ising-", "A"] == Cell("ising-", "A", (0.5,), None, (0.75,))
-    assert cells["ising-", "B"].told == ()
+    assert cells["ising-", "B"].given_later == ()

@@ -92,7 +92,7 @@ def test_with_every_label_known_each_is_left_out():
     assert_allclose(found.final, model.predict(known="predict"))
     assert np.isfinite(found.correction).all()
     assert (found.interval[0] < found.interval[1]).all()
-    assert "each is left out in turn" in report_html(model)
+    assert "each is predicted from all others (leave-one-out)" in report_html(model)
 
 
 @pytest.mark.parametrize("correlation", ["propagate", None])

@@ -2,9 +2,9 @@
 
     average = sum_k w_k m_k,   w = mean over resamples of V of the best of all w >= 0, sum w = 1
 
-Every model learns from L (60 %) and conditions on L alone; networks stop early on a part of L. The labels of V (20 %)
-choose the weights w and one model to stand alone, "chosen"; those of U (20 %) only report. Then all are asked once
-more, "told" V, as one would who knows these labels: learned from L, conditioned on L and V.
+Every model learns from L (60 %) and conditions on L; networks stop early on a part of L. The labels of V (20 %)
+choose the weights w and one single model, "chosen"; those of U (20 %) only report. Then all predict once more, as
+one would who knows the labels of V: learned from L, conditioned on L and V.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from residua.reproduction.runs import QUICK, Advance, Task, Values, run
 from residua.reproduction.splits import Split
 from residua.reproduction.summary import (
     BELOW,
+    GIVEN_LATER,
     OTHER_SPLITS,
     Cell,
     Cells,
@@ -54,8 +55,8 @@ NOTES = (
     "own; post hoc: by squared error, then the correlation of out-of-fold residuals. C-boosted, C-trees (extremely "
     "randomised), C-linear: on the same hop features, trees with out-of-fold residuals. +labels: the same trees or "
     "networks, which also see the training labels one and two edges away, never a node's own. On roads, for all "
-    "models, the two directions of one street are an edge type of their own, and features tell how many fastest routes "
-    "use a link, counted on the map of free-flow times: what load_transport gives with opposite and trips.",
+    "models, the two directions of one street are an edge type of their own, and features count how many fastest "
+    "routes use a link, on the map of free-flow times: what load_transport gives with opposite and trips.",
     "chosen: of the nine, the one that is best on the validation labels of its seed. Which column is best on the test "
     "labels is known only afterwards, so the best of the columns is not a fair score; this one is.",
     "average: residua.Average with weights that the validation labels choose. Test labels only report.",
@@ -63,12 +64,12 @@ NOTES = (
     "further edge type and features. contacts-simulated is "
     "generated, and the paper's number is of the real people: there only this column is a fair comparison.",
 )
-TOLD = (
-    "## Told the validation labels too",
-    "In the table above all predictions condition on the training labels alone, as the paper's do. Below, the same "
-    "fitted models are told the validation labels as well, once these have chosen: nothing is trained again, and a "
-    "third more labels are conditioned on. Anyone who has those labels would predict this way. What +labels models see "
-    "of their neighbours stays as it was. paper's C-GNN is told as much as the others.",
+LATER = (
+    "## Given the validation labels too",
+    "In the table above all predictions condition on the training labels, as the paper's do. Below, the same "
+    "fitted models are conditioned on the validation labels as well, once these have chosen: a third more labels, "
+    "and nothing is trained again. Anyone who has those labels would predict this way. What +labels models see "
+    "of their neighbours stays as it was. paper's C-GNN is given as much as the others.",
 )
 PAIRED = (
     "## Average minus paper's C-GNN, split by split",
@@ -77,8 +78,8 @@ PAIRED = (
 
 ON_SPINS = (
     "The law itself is the one that the spins were drawn from, coupling and field known, on the same spins: from the "
-    "labels that are given, nothing can be expected to come above it, but by chance: 245 spins of a split are told "
-    "with a standard error of .03, and a method that knows less is right where the law is wrong now and then."
+    "labels that are given, nothing can be expected to come above it, but by chance: 245 spins of a split are "
+    "predicted with a standard error of .03, and a method that knows less is right where the law is wrong now and then."
 )
 
 
@@ -137,11 +138,11 @@ def table(options: Options, advance: Advance) -> Result:
     references = {(d, m): paper.CELLS1[d, "C-GNN"] for d in sets.SETS for m in methods if m != spins.LAW}
     cells = gather(records, methods, references if options.compared else {})
     shown = tuple(method for method in methods if method in {name for _, name in cells})
-    told = {at: replace(cell, scores=cell.told, told=(), reference=None) for at, cell in cells.items()}
-    title = f"As well as we can, beside the paper's C-GNN, {options.told}"
-    blocks = [score_table(cells, shown), *TOLD, score_table(told, shown)]
+    later = {at: replace(cell, scores=cell.given_later, given_later=(), reference=None) for at, cell in cells.items()}
+    title = f"As well as we can, beside the paper's C-GNN, {options.mean_of}"
+    blocks = [score_table(cells, shown), *LATER, score_table(later, shown)]
     if {PAPER, AVERAGE} <= set(shown):
-        blocks += [*PAIRED, paired_table(cells, told)]
+        blocks += [*PAIRED, paired_table(cells, later)]
     blocks.append("## What is what")
     law = (ON_SPINS,) if spins.LAW in shown else ()
     notes = () if options.quick else (COMPARED if options.compared else OTHER_SPLITS, *NOTES, *law)
@@ -149,10 +150,10 @@ def table(options: Options, advance: Advance) -> Result:
 
 
 def paired_table(*given: Cells) -> str:
-    """The average against the paper's C-GNN on the same splits: given the training labels; told more."""
+    """The average against the paper's C-GNN on the same splits: given the training labels, and more."""
     datasets = [dataset for dataset, method in given[0] if method == AVERAGE]
     body = [[d, *(_paired(cells[d, AVERAGE], cells[d, PAPER]) for cells in given)] for d in datasets]
-    return markdown_table(["", "given the training labels", "told the validation labels too"], body)
+    return markdown_table(["", "given the training labels", "given the validation labels too"], body)
 
 
 def _paired(ours: Cell, theirs: Cell) -> str:
@@ -203,16 +204,16 @@ def _weighed(task: Task, data: Dataset, split: Split) -> dict[str, Values]:
         validation = {"validation": sets.score(task.dataset, y, prediction)}
         found[name] = _scores(model, task, data, split) | validation | learned
     name = max(found, key=lambda name: found[name]["validation"])
-    alone = {"score": found[name]["score"], "told": found[name]["told"], "model": name}
+    single = {key: found[name][key] for key in ("score", GIVEN_LATER)} | {"model": name}
     mean = _scores(Average(models, weights), task, data, split) | {"weights": weights.tolist()}
-    return found | {CHOSEN: alone, AVERAGE: mean}
+    return found | {CHOSEN: single, AVERAGE: mean}
 
 
 def _scores(model: GraphRegressor | Average, task: Task, data: Dataset, split: Split) -> Values:
-    """On the test labels, given those of the training; and told those of the validation too."""
-    plain, told = model.predict(), model.predict(y=split.later(data.y))
+    """Score a model on the test labels, given those of the training; and given those of the validation too."""
+    plain, later = model.predict(), model.predict(y=split.later(data.y))
     test = split.test
-    return {key: sets.score(task.dataset, data.y[test], p[test]) for key, p in (("score", plain), ("told", told))}
+    return {key: sets.score(task.dataset, data.y[test], p[test]) for key, p in (("score", plain), (GIVEN_LATER, later))}
 
 
 def _fitted(task: Task, data: Dataset, split: Split) -> list[GraphRegressor]:

@@ -1,4 +1,4 @@
-"""Do intervals keep what they promise? Coverage, CRPS and NLL on labels held out, at random or by region.
+"""Do intervals cover what they promise? Coverage, CRPS and NLL on labels held out, at random or by region.
 
     coverage at p = share of held-out labels inside the interval of p,    p = 50, 80, 90, 95 %
 
@@ -30,14 +30,14 @@ NOTES = (
     "mean over seeds, and over data sets where several are taken together. A quarter of the labels is held out, single "
     "nodes (random) or a connected ball (blocked).",
     "C-linear: linear base on hop features with the learned correlation. C-hops: the default network, 200 epochs, one "
-    "member. Both with Gaussian and with conformal intervals. GNN: GraphSAGE-mean alone, 200 epochs, split-conformal: "
-    "one width for all nodes, from the residuals of 15 % of the known labels that were kept out of its training. "
-    "GPBoost: linear mean of hop features and a Matern 3/2 process over coordinates (Vecchia), Gaussian intervals; for "
-    "data with coordinates, and nodes that have them.",
+    "member. Both with Gaussian and with conformal intervals. GNN: GraphSAGE-mean without correlation, 200 epochs, "
+    "split-conformal: one width for all nodes, from the residuals of 15 % of the known labels that were kept out of "
+    "its training. GPBoost: linear mean of hop features and a Matern 3/2 process over coordinates (Vecchia), Gaussian "
+    "intervals; for data with coordinates, and nodes that have them.",
     "CRPS and NLL (lower is better): CRPS of the conformal forecast is that of mean plus std times the scores of the "
     "labels left out, of either sign; NLL is that of a normal with the same mean and std, so both kinds share it. The "
     "std of GNN is the root mean square of its residuals.",
-    "Marked *: labels are -1 or +1. They are a matter of classification, and treated as numbers: an interval holds "
+    "Marked *: labels are -1 or +1. They are a matter of classification, and treated as numbers: an interval covers "
     "one label, both or none, so its coverage moves in jumps.",
     "diagnose() warns: share of the fits whose diagnosis says that Gaussian intervals are off (any of the four), and "
     "that labels are missing by region.",
@@ -55,7 +55,7 @@ def calibration(options: Options, advance: Advance) -> Result:
     if not todo:
         raise ValueError(f"methods={GPBOOST} needs the package gpboost; install it, or leave out --methods.")
     found = by_interval(run(todo, work, path, jobs=options.jobs, advance=advance))
-    title = "Do intervals keep what they promise?"
+    title = "Do intervals cover what they promise?"
     title = f"{title} Smoke test" if options.quick else f"{title} Mean of {options.seeds} seeds"
     notes = (*NOTES, *_on_gpboost(found)) if GPBOOST in methods else NOTES
     markdown = "\n\n".join([f"# {title}", *blocks(found), *notes, footer()]) + "\n"

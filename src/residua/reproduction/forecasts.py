@@ -1,4 +1,4 @@
-"""Forecasts of held-out labels by several methods, and how unseen and how sharp they are.
+"""Forecasts of held-out labels by several methods, and how well calibrated and how sharp they are.
 
     label = mean + std * e,    e standard normal ("gaussian"), or +-e one of the scores of labels left out ("conformal")
 
@@ -86,7 +86,7 @@ def _of_correlated(model: GraphRegressor, X: Any, data: Dataset, hidden: np.ndar
 
 
 def split_conformal(data: Dataset, hidden: np.ndarray, seed: int, quick: bool) -> dict[str, Values]:
-    """A graph network alone; one width for all nodes, from labels that had no part in its training."""
+    """A graph network without correlation; one width for all nodes, from labels that had no part in its training."""
     rng = np.random.default_rng([seed, 2])
     labels = np.flatnonzero(~hidden)
     apart = rng.choice(labels, round(CALIBRATION * len(labels)), replace=False)

@@ -55,7 +55,7 @@ TABLE2 = {
         "0.77 0.04  0.72 0.04  0.92 0.02  0.86 0.02  0.86 0.02  0.92 0.02  0.85 0.05  0.85 0.04  0.92 0.02"
     ),
 }
-# Alpha of each edge type as C-GNN learned it: table 1, and the logs; beta, the logs alone.
+# Alpha of each edge type as C-GNN learned it: table 1, and the logs; beta, the logs only.
 ALPHA = {
     "ising+": ((0.89,), (0.888,)),
     "ising-": ((-0.93,), (-0.933,)),
@@ -100,7 +100,7 @@ class Reference:
 
     @property
     def slack(self) -> float:
-        """How far below the goal a mean of ours may be: seeds alone move it by that much."""
+        """How far below the goal a mean of ours may be: by that much it moves with the seeds."""
         return 0.04 if self.sd >= 0.05 else 0.03
 
 

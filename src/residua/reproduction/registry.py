@@ -68,8 +68,8 @@ class Options:
     first_seed: int = 1
 
     @property
-    def told(self) -> str:
-        """What a table is the mean of."""
+    def mean_of(self) -> str:
+        """Seeds that a table is the mean of, in words."""
         last = self.all_seeds[-1]
         seeds = f"seeds {self.first_seed} to {last}" if last > self.first_seed else f"seed {last}"
         return "smoke test, the numbers mean nothing" if self.quick else f"mean of {self.seeds}, {seeds}"

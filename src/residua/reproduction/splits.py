@@ -26,7 +26,7 @@ class Split:
         return only(y, self.train)
 
     def later(self, y: np.ndarray) -> np.ndarray:
-        """Y where the label is told once the model has been chosen, NaN elsewhere."""
+        """Y where the label is conditioned on once the model has been chosen, NaN elsewhere."""
         return only(y, self.validation)
 
 

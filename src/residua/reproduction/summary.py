@@ -18,6 +18,7 @@ from residua.reproduction.runs import Record, Values
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+GIVEN_LATER = "told"  # in records: the score of a model that is conditioned on the validation labels too
 BELOW = "▼"  # further below the paper than chance explains
 OTHER_SPLITS = (
     "Test score (R2; share of right signs for ising and contacts), mean ± standard deviation over seeds. The paper's "
@@ -33,7 +34,7 @@ class Cell:
     method: str
     scores: tuple[float, ...]
     reference: Reference | None = None
-    told: tuple[float, ...] = ()  # scores of the same models, told further labels
+    given_later: tuple[float, ...] = ()  # scores of the same models, conditioned on the validation labels too
 
     @property
     def mean(self) -> float:
@@ -92,8 +93,8 @@ def gather(records: Sequence[Record], methods: Sequence[str], references: dict[t
 
 
 def _cell(dataset: str, method: str, values: Sequence[Values], reference: Reference | None) -> Cell:
-    scores, told = (tuple(v[key] for v in values if key in v) for key in ("score", "told"))
-    return Cell(dataset, method, scores, reference, told)
+    scores, later = (tuple(v[key] for v in values if key in v) for key in ("score", GIVEN_LATER))
+    return Cell(dataset, method, scores, reference, later)
 
 
 def rows(cells: Cells, methods: Sequence[str]) -> dict[str, list[Cell | None]]:
@@ -176,9 +177,9 @@ def _draw_panel(panel: Axes, dataset: str, found: Sequence[Cell | None]) -> None
     if paper:
         x, mean, sd = zip(*((i + 0.12, r.mean, r.sd) for i, r in paper), strict=True)
         panel.errorbar(x, mean, sd, fmt="s", c="0.5", mfc="w", label="paper")
-    told = [(i, float(np.mean(cell.told))) for i, cell in ours if cell.told]
-    if told:
-        panel.plot(*zip(*told, strict=True), "x", c="C2", label="ours, told the validation labels too")
+    later = [(i, float(np.mean(cell.given_later))) for i, cell in ours if cell.given_later]
+    if later:
+        panel.plot(*zip(*later, strict=True), "x", c="C2", label="ours, given the validation labels too")
     logs = [(i + 0.3, r.logs) for i, r in paper if r.logs is not None]
     if logs:
         panel.plot(*zip(*logs, strict=True), "_", c="C1", label="authors' logs")

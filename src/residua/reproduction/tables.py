@@ -33,7 +33,7 @@ SPLITS = (
 
 
 def table1(options: Options, advance: Advance) -> Result:
-    """LP, and MLP and GNN alone, propagated and correlated, on ten data sets; or, protocol "best", our own models."""
+    """LP, and MLP and GNN plain, propagated and correlated, on ten data sets; or, protocol "best", our own models."""
     if options.protocol == "best":
         return best.table(options, advance)
     return _table("table1", "Table 1: transductive accuracy", paper.METHODS1, paper.CELLS1, options, advance)
@@ -68,7 +68,7 @@ def _table(
     todo = tasks(name, methods, options)
     records = run(todo, transductive.work, options.folder / f"{name}.jsonl", jobs=options.jobs, advance=advance)
     cells = gather(records, methods, references if options.compared else {})
-    title = f"{title}, {options.told}"
+    title = f"{title}, {options.mean_of}"
     blocks = [score_table(cells, methods)]
     if "C-GNN" in methods and options.compared:
         blocks.append(alpha_table(records))

@@ -30,7 +30,7 @@ def simulate_contacts(random_state: int = 0) -> Dataset:
 
     1,888 nodes, 2,096 edges, all connected, 2,007 of them between opposite labels. The features are race (five
     columns) and behaviour, in the form of `load_contacts`. A few people have very many partners. Neighbours are often
-    of one race, and behaviour tells something about sex, so that the features of neighbours help too.
+    of one race, and behaviour says something about sex, so that the features of neighbours help too.
 
     Parameters
     ----------

@@ -124,7 +124,7 @@ def _sweep(folder: Path) -> None:
 
 
 class _Bar:
-    """pooch's idea of a progress bar, told to a function."""
+    """Report pooch's progress to a function."""
 
     def __init__(self, name: str, progress: Progress):
         self.name, self.progress = name, progress

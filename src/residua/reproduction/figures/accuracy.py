@@ -34,11 +34,11 @@ RUNS_PER_SEED = 10  # ten seeds are the paper's hundred runs
 
 @dataclass(frozen=True)
 class Grid:
-    """The T and k tried; curves are drawn at ``steps_shown``, numbers are told at ``probes_told``."""
+    """The T and k tried; curves are drawn at ``steps_shown``, the table has those of ``probes_shown``."""
 
     probes: tuple[int, ...]
     steps: tuple[int, ...]
-    probes_told: int
+    probes_shown: int
     steps_shown: int
 
 
@@ -86,14 +86,14 @@ def fig_accuracy(options: Options, advance: Advance) -> Result:
     records = run(tasks, work, records_path(options, NAME), jobs=options.jobs, advance=advance)
     errors = {kind: {q: errors_of(records, kind, q) for q in QUANTITIES} for kind in KINDS}
     gain = {q: rms(errors["plain"][q]) / rms(errors["control variates"][q]) for q in QUANTITIES}
-    at = grid.steps.index(grid.steps_shown), grid.probes.index(grid.probes_told)
+    at = grid.steps.index(grid.steps_shown), grid.probes.index(grid.probes_shown)
     times = [f"{gain[q][at]:.0f}" for q in QUANTITIES]
     title = f"Control variates make the log-determinant {times[0]} and its slope {times[1]} times more accurate"
-    told = (
+    subtitle = (
         f"Relative error against dense algebra, {runs} runs; Watts-Strogatz graph, n = {NODES}, mean degree 10, "
         "half labelled, α = 0.999, β = 1"
     )
-    figure = _draw(grid, errors, title, told)
+    figure = _draw(grid, errors, title, subtitle)
     rows = [
         (kind, QUANTITIES[q], str(T), f"{100 * rms(e)[at[0], j]:.3f} %", _bias(e[:, at[0], j]))
         for kind, by in errors.items()
@@ -101,8 +101,8 @@ def fig_accuracy(options: Options, advance: Advance) -> Result:
         for j, T in enumerate(grid.probes)
     ]
     notes = (
-        f"{told}; the table is at k = {grid.steps_shown} steps.",
-        f"At {grid.probes_told} probes and {grid.steps_shown} steps the plain estimator of the log-determinant errs by "
+        f"{subtitle}; the table is at k = {grid.steps_shown} steps.",
+        f"At {grid.probes_shown} probes and {grid.steps_shown} steps the plain estimate of the log-determinant errs by "
         f"{100 * rms(errors['plain']['value'])[at]:.2f} % (the paper, T = 128, k = 32: below 5 %), with control "
         f"variates by {100 * rms(errors['control variates']['value'])[at]:.3f} %.",
         "The slope with respect to β is |L| / β exactly and needs no probe.",
@@ -125,12 +125,12 @@ def _bias(errors: np.ndarray) -> str:
     return f"{100 * errors.mean():+.3f} ± {100 * errors.std(ddof=1) / np.sqrt(len(errors)):.3f} %"
 
 
-def _draw(grid: Grid, errors: dict[str, dict[str, np.ndarray]], title: str, told: str) -> Any:
+def _draw(grid: Grid, errors: dict[str, dict[str, np.ndarray]], title: str, subtitle: str) -> Any:
     figure = page(
         10.5,
         7.6,
         title,
-        told,
+        subtitle,
         "Dashed red: the k of the lower row. Dotted: T^(-1/2). Star: the paper's default, T = 128, k = 32.",
     )
     axes = panels(figure, 2, 2)

@@ -49,12 +49,12 @@ def fig_election(options: Options, advance: Advance) -> Result:
     """Six maps: 30 % of the labels, base prediction, its residuals, their interpolation, the sum."""
     tasks = [Task(NAME, f"election-{YEAR}", method, options.first_seed, options.setting) for method in ("C-GNN", "GNN")]
     records = run(tasks, work, records_path(options, NAME), jobs=options.jobs, advance=advance)
-    joint, alone = records[0].results["C-GNN"], records[1].results["GNN"]
+    joint, plain = records[0].results["C-GNN"], records[1].results["GNN"]
     lift = f"from {joint['base score']:.2f} to {joint['score']:.2f}"
     title = f"Neighbours' residuals lift R² {lift} on counties without a label"
     rows = [
         ("base inside C-GNN", f"{joint['base score']:.3f}"),
-        ("GNN trained alone", f"{alone['score']:.3f}"),
+        ("GNN without correlation", f"{plain['score']:.3f}"),
         ("C-GNN", f"{joint['score']:.3f}"),
     ]
     data = load_county("election", YEAR)
@@ -63,29 +63,29 @@ def fig_election(options: Options, advance: Advance) -> Result:
         f"Presidential election {YEAR}, margin (gop - dem) / (gop + dem); {100 * SHARE:.0f} % of the {len(data.y):,} "
         "counties have a label, R2 is on all others. The authors' protocol, one split.",
         f"C-GNN learned α = {joint['alpha']:.3f}, β = {joint['beta']:.1f}. Its base was trained together with the "
-        "correlation and is not what a GNN trained alone would say.",
+        "correlation and is not what a GNN trained without it would say.",
         f"Moran's I of the base's residuals at labelled counties: {joint['moran']:.2f}.",
         f"The {len(data.y) - placed} counties outside the contiguous states or without coordinates are not drawn.",
     )
-    return publish(options, NAME, title, _draw(joint, alone, title), ("model", "R2"), rows, notes)
+    return publish(options, NAME, title, _draw(joint, plain, title), ("model", "R2"), rows, notes)
 
 
-def _draw(joint: Values, alone: Values, title: str) -> Any:
+def _draw(joint: Values, plain: Values, title: str) -> Any:
     from matplotlib.colors import LinearSegmentedColormap, Normalize
 
     data = load_county("election", YEAR)
     known, base, final = np.array(joint["known"], bool), np.array(joint["base"]), np.array(joint["final"])
     maps = {
         f"a  input: {100 * SHARE:.0f} % of the labels": np.where(known, data.y, np.nan),
-        f"b  base prediction, R² {joint['base score']:.2f} (a GNN alone {alone['score']:.2f})": base,
+        f"b  base prediction, R² {joint['base score']:.2f} (GNN {plain['score']:.2f})": base,
         "c  base prediction at labelled counties": np.where(known, base, np.nan),
         f"d  its residuals there, Moran's I {joint['moran']:.2f}": np.where(known, data.y - base, np.nan),
         "e  residuals predicted elsewhere": np.where(known, np.nan, final - base),
         f"f  base + residuals elsewhere, R² {joint['score']:.2f}": np.where(known, np.nan, final),
     }
-    told = f"Election {YEAR} by county: margin (Republican - Democratic) / both; C-GNN, α = {joint['alpha']:.3f}"
+    subtitle = f"Election {YEAR} by county: margin (Republican - Democratic) / both; C-GNN, α = {joint['alpha']:.3f}"
     figure = page(
-        12.5, 6.9, title, told, "Grey: no value in this panel. Alaska, Hawaii and the territories are not drawn."
+        12.5, 6.9, title, subtitle, "Grey: no value in this panel. Alaska, Hawaii and the territories are not drawn."
     )
     colours = LinearSegmentedColormap.from_list("party", [NEGATIVE, "#9cc3e6", "#e9e0c9", "#f0a58f", POSITIVE])
     placed = data.nodes["longitude"].notna().to_numpy()

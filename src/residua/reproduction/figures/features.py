@@ -74,9 +74,9 @@ def _by_count(records: list[Record], method: str, counts: tuple[int, ...]) -> np
 
 
 def _draw(counts: tuple[int, ...], scores: dict[str, np.ndarray], title: str, seeds: int) -> Any:
-    told = f"Median household income of US counties, 2012: test R², mean of {counted(seeds, 'split')}"
+    subtitle = f"Median household income of US counties, 2012: test R², mean of {counted(seeds, 'split')}"
     source = f"Hollow marks at 6 features, dashed line for LP: the authors' logs ({REPOSITORY})."
-    figure = page(8.2, 5.4, title, told + (", band: standard deviation" if seeds > 1 else ""), source)
+    figure = page(8.2, 5.4, title, subtitle + (", band: standard deviation" if seeds > 1 else ""), source)
     ax = panels(figure, 1, 1, head=1.0)[0, 0]
     x = np.array(counts)
     for method in METHODS:

@@ -133,12 +133,12 @@ def _draw(
     title: str,
     seeds: int,
 ) -> Any:
-    told = "Learned on one graph, tested on another: counties 2012, then 2016; Ising, then fresh spins. "
-    told += f"Mean of {counted(seeds, 'seed')}" + (", band: standard deviation" if seeds > 1 else "")
+    subtitle = "Learned on one graph, tested on another: counties 2012, then 2016; Ising, then fresh spins. "
+    subtitle += f"Mean of {counted(seeds, 'seed')}" + (", band: standard deviation" if seeds > 1 else "")
     source = f"Hollow, dashed: the authors' logs ({REPOSITORY}); on Ising theirs are not fresh spins, hence not shown."
     columns = min(3, len(names))
     rows = -(-len(names) // columns)
-    figure = page(max(3.6 * columns, 8.0), 1.4 + 2.8 * rows, title, told, source)
+    figure = page(max(3.6 * columns, 8.0), 1.4 + 2.8 * rows, title, subtitle, source)
     axes = panels(figure, rows, columns, head=1.0)
     for ax in axes.flat[len(names) :]:
         ax.axis("off")

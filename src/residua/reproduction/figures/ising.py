@@ -73,8 +73,10 @@ def _percent(values: Values) -> str:
 
 
 def _draw(found: dict[tuple[str, str], Values], title: str) -> Any:
-    told = "Spins: +1 red, -1 blue; pale cells were known, full colours are predicted, yellow dots mark the wrong ones"
-    figure = page(11.5, 6.6, title, told)
+    subtitle = (
+        "Spins: +1 red, -1 blue; pale cells were known, full colours are predicted, yellow dots mark the wrong ones"
+    )
+    figure = page(11.5, 6.6, title, subtitle)
     axes = panels(figure, 2, 1 + len(METHODS), foot=0.1)
     for row, name in zip(axes, COUPLING, strict=True):
         first = found[name, "LP"]

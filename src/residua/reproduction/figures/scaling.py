@@ -108,9 +108,9 @@ def _formula(slope: float, constant: float) -> str:
 
 
 def _draw(records: list[Record], fits: dict[str, tuple[float, float]], title: str) -> Any:
-    told = "Watts-Strogatz graphs, mean degree 10, half labelled"
+    subtitle = "Watts-Strogatz graphs, mean degree 10, half labelled"
     source = "Dashed: least squares over graphs of 10,000 nodes and more. Dotted: exactly linear."
-    figure = page(8.2, 5.4, title, told, source)
+    figure = page(8.2, 5.4, title, subtitle, source)
     ax = panels(figure, 1, 1, head=1.0)[0, 0]
     for line, (words, colour, marker) in LINES.items():
         edges, seconds = _points(records, line)

@@ -57,7 +57,7 @@ def write_report(
     model : GraphRegressor
         Fitted.
     path : str or Path
-        Of the file; it is there whole or not at all.
+        The file to write; it is there whole or not at all.
     title, target : str, optional
         The heading of the page, and the name of what is predicted.
     nodes : DataFrame, shape (n, any), optional
@@ -65,7 +65,7 @@ def write_report(
         its columns longitude and latitude are the positions unless those are given.
     positions : array or DataFrame, shape (n, 2), optional
         As in `residua.views.strip`; by default a layout of the graph.
-    polygons : GeoJSON or TopoJSON (a mapping or the path of a file) or GeoDataFrame, optional
+    polygons : GeoJSON or TopoJSON (mapping or path of a file) or GeoDataFrame, optional
         Areas by node id: as feature id, as index, or as any one of the properties. Nodes without one are dots.
 
     Examples
@@ -92,7 +92,7 @@ def report_html(
     positions: Any = None,
     polygons: Any = None,
 ) -> str:
-    """The page as text; see `write_report`."""
+    """Return the page as text; see `write_report`."""
     from bokeh.resources import Resources
 
     contents = Contents(model)
@@ -146,15 +146,15 @@ class Page:
 
     @property
     def _captions(self) -> dict[str, str]:
-        rest = "each label left out in turn" if self.contents.left_out else "at nodes whose label is unknown"
+        rest = "leave-one-out" if self.contents.left_out else "at nodes whose label is unknown"
         final = (
-            "Each label predicted from all others"
+            "Each label predicted from all others (leave-one-out)"
             if self.contents.left_out
             else "Known labels, and base plus correction"
         )
         return {
             "truth": "Labels that were given.",
-            "base prediction": "What the features of a node alone say.",
+            "base prediction": "What the features of a node say.",
             "residual": "What the base leaves over where the label is known: label minus base prediction.",
             "correction": f"What the neighbours' residuals add, {rest}.",
             "final prediction": f"{final}.",
@@ -197,7 +197,7 @@ class Page:
 
     def _accuracy(self) -> Iterator[tuple[str, Any]]:
         truth = self.contents.truth
-        both = {"alone": self.contents.base_alone, "corrected": self.contents.corrected}
+        both = {"base": self.contents.base_alone, "corrected": self.contents.corrected}
         values = np.concatenate([truth, *both.values()])
         low, high = np.nanmin(values), np.nanmax(values)
         margin = 0.04 * (high - low) or 1.0
@@ -213,7 +213,7 @@ class Page:
                         self.names,
                         labels=("label", "prediction"),
                         scale=(low - margin, high + margin),
-                        colour=charts.GREY if name == "alone" else charts.BLUE,
+                        colour=charts.GREY if name == "base" else charts.BLUE,
                     ),
                 )
 
@@ -357,7 +357,7 @@ def number(value: float) -> str:
 
 
 def alpha(value: float) -> str:
-    """Digits enough to tell a strong correlation from 1, as a diagnosis prints them."""
+    """Digits enough to see a strong correlation apart from 1, as a diagnosis prints them."""
     return signed(value, 4 if abs(value) > 0.98 else 3)
 
 
