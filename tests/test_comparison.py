@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 import residua
 from residua import comparison
-from residua.comparison import compare, named_base
+from residua.comparison import compare
 from tables import SIDE, town
 
 
@@ -109,15 +109,6 @@ def test_warnings_become_notes_told_once():
     found = compare(np.append(nodes["size"], 0.0)[:, None], y, graph, bases=["linear"], splits=1)
     assert len(found.notes) == 1
     assert "components have no label" in found.notes[0]
-
-
-def test_boosted_trees_are_scikit_learns(data):
-    from sklearn.ensemble import HistGradientBoostingRegressor
-
-    assert isinstance(named_base("trees"), HistGradientBoostingRegressor)
-    assert named_base("linear") == "linear"
-    with pytest.raises(ValueError, match="base='forest' is unknown"):
-        named_base("forest")
 
 
 @pytest.mark.parametrize(

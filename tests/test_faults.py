@@ -78,7 +78,7 @@ def test_half_a_download_of_yesterday_is_taken_away(tmp_path):
 
 def test_a_checkpoint_with_one_bit_changed_is_refused(tmp_path):
     path = tmp_path / "run.ckpt"
-    checkpoint.Checkpoint(path, "mark").part("0").keep({"net": np.ones(50)})
+    checkpoint.Checkpoint(path, "mark").section("0").keep({"net": np.ones(50)})
     data = bytearray(path.read_bytes())
     data[-3] ^= 1
     path.write_bytes(data)

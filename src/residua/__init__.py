@@ -18,7 +18,7 @@ _HOME = {
     "Lanczos": "residua.linalg",
     "ModelFileError": "residua.io.model_file",
     "NeighbourFeatures": "residua.bases.neighbours",
-    "Network": "residua.bases.networks.base",
+    "Network": "residua.bases.networks.settings",
     "NotConverged": "residua.linalg",
     "fit_correlation": "residua.field",
     "load": "residua.io.model_file",
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from residua import plot as plot
     from residua.average import Average as Average
     from residua.bases.neighbours import NeighbourFeatures as NeighbourFeatures
-    from residua.bases.networks.base import Network as Network
+    from residua.bases.networks.settings import Network as Network
     from residua.estimator import GraphRegressor as GraphRegressor
     from residua.field import CorrelationFit as CorrelationFit
     from residua.field import fit_correlation as fit_correlation

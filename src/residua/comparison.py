@@ -12,40 +12,21 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 from scipy.sparse.csgraph import breadth_first_order
 
 from residua import metrics
-from residua.bases.base import LINEAR, NETWORKS
+from residua.bases.registry import BASES, COMPARED, NETWORKS, networks_installed
 from residua.estimator import GraphRegressor
 from residua.graph import Graph
 from residua.validation import MIN_LABELS, check_choice, check_count, check_known_values, check_share
 
-TREES = "trees"  # scikit-learn's boosted trees
-BASES = (*LINEAR, TREES, *NETWORKS)
-DEFAULT = ("linear", TREES, "mlp", "sage")
 SETTINGS = {"plain": None, "propagated": "propagate", "learned": "learned"}
 SPLITS = ("random", "blocked")
 PROPAGATION = ("label propagation", "mean", "propagate")  # of the labels themselves, around their mean
 COVERAGE = 0.9
-
-
-def named_base(name: str) -> Any:
-    """What ``GraphRegressor`` takes for the base of that name."""
-    check_choice(name, BASES, "base")
-    if name != TREES:
-        return name
-    from sklearn.ensemble import HistGradientBoostingRegressor
-
-    return HistGradientBoostingRegressor()
-
-
-def networks_installed() -> bool:
-    """Whether torch and torch_geometric, of the extra residua[gnn], are there."""
-    return find_spec("torch") is not None and find_spec("torch_geometric") is not None
 
 
 @dataclass(frozen=True)
@@ -102,7 +83,7 @@ def compare(
     y: Any,
     graph: Graph,
     *,
-    bases: Sequence[str] = DEFAULT,
+    bases: Sequence[str] = COMPARED,
     splits: int = 5,
     split: str = "random",
     share: float = 0.25,
@@ -152,7 +133,7 @@ def _check_settings(bases: Sequence[str], splits: int, split: str, share: float,
     check_count(random_state, "random_state", 0)
     check_share(share, "share")
     for name in bases:
-        check_choice(name, BASES, "bases")
+        check_choice(name, tuple(BASES), "bases")
 
 
 Progress = Callable[[int, int, str], None]
@@ -176,7 +157,7 @@ def _possible(bases: Sequence[str], X: Any) -> tuple[list[str], tuple[str, ...]]
     absent = [name for name in kept if name in NETWORKS and not networks_installed()]
     if absent:
         skipped.append(f"{', '.join(absent)}: networks need PyTorch, which is not installed; install residua[gnn].")
-    blind = [name for name in kept if X is None and name not in ("zero", "mean") and name not in absent]
+    blind = [name for name in kept if X is None and BASES[name].features and name not in absent]
     if blind:
         skipped.append(f"{', '.join(blind)}: there are no feature columns.")
     return [name for name in kept if name not in (*absent, *blind)], tuple(skipped)
@@ -218,7 +199,7 @@ class _Trial:
 
     def _score(self, hidden: np.ndarray) -> Score:
         begin = time.perf_counter()
-        model = GraphRegressor(named_base(self.base), self.correlation, random_state=self.random_state)
+        model = GraphRegressor(self.base, self.correlation, random_state=self.random_state)
         model.fit(self.X, np.where(hidden, np.nan, self.y), graph=self.graph)
         mean = model.predict()[hidden]
         lower, upper = (end[hidden] for end in model.predict_interval(coverage=COVERAGE))

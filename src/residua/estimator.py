@@ -14,7 +14,8 @@ import numpy as np
 from scipy.special import ndtri
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 
-from residua.bases.base import Base, Outcome, Task, make_base
+from residua.bases.base import Base, Outcome, Task
+from residua.bases.registry import find_base, make_base
 from residua.diagnosis import Diagnosis, diagnose
 from residua.field import Conditional, CorrelationFit
 from residua.field.training_loss import Correlator
@@ -37,13 +38,13 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
 
     Parameters
     ----------
-    base : "zero", "mean", "linear", "mlp", "hops", "gcn", "sage", "sage-gcn", "sage-max", "sage-pool", \
+    base : "zero", "mean", "linear", "trees", "mlp", "hops", "gcn", "sage", "sage-gcn", "sage-max", "sage-pool", \
             a scikit-learn regressor, a torch module or a ``Network``
         What explains a node from its features. The default, "hops", is as good as any single one over the data sets of
         the paper; it is a network and needs ``residua[gnn]``, "linear" does not. A linear base is fitted together with
-        the correlation by generalised least squares; a scikit-learn regressor is cross-fitted and its out-of-fold
-        residuals are correlated; a network is trained through the likelihood. A torch module is called as
-        ``module(x, edge_index)``.
+        the correlation by generalised least squares; "trees" (scikit-learn's boosted trees) or a scikit-learn
+        regressor is cross-fitted and its out-of-fold residuals are correlated; a network is trained through the
+        likelihood. A torch module is called as ``module(x, edge_index)``.
     correlation : "learned", "propagate" or None
         Learned strength and sign of the residuals' correlation; label propagation of them (alpha = 1); or none.
     training : "joint", "post-hoc" or "paper"
@@ -118,19 +119,18 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
         check_choice(self.training, ("joint", "post-hoc", "paper"), "training")
         check_count(self.ensemble, "ensemble", 1)
         base = make_base(self.base, self.training, self.ensemble)
-        X, names = check_features(X, graph, optional=self.base in ("zero", "mean"))
+        X, names = check_features(X, graph, optional=not find_base(self.base).features)
         correlate = None
         if self.correlation == "learned":
             correlate = Correlator(graph, labelled, self.logdet, self.random_state)
         task = Task(graph, X, y, labelled, self.folds, self.random_state, self.checkpoint)
         outcome = base.fit(task, correlate)
-        if correlate:
-            fit = outcome.correlation or correlate(outcome.residual)
+        fit = outcome.correlation
+        if fit is not None:
             # Fitted coefficients use up degrees of freedom, as in least squares.
             beta = fit.beta * max(1 - len(fit.coefficients) / fit.n_labelled, 1 / fit.n_labelled)
             alpha, stderr = fit.alpha, fit.alpha_stderr
         else:
-            fit = None
             alpha = dict.fromkeys(graph.edge_types, 1.0 if self.correlation else 0.0)
             stderr = dict.fromkeys(graph.edge_types, 0.0)
             beta = _precision_of(outcome.residual, graph, labelled, alpha, base.design(X))
@@ -247,7 +247,7 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
         residuals = (y - base.predict_members(graph, X))[:, labelled]
         unknown = np.full(labelled.sum(), np.nan)
         alpha, stderr = ({t: v[t] for t in graph.edge_types} for v in (self.alpha_, self.alpha_stderr_))
-        outcome = Outcome(
+        outcome: Outcome[CorrelationFit] = Outcome(
             residuals.mean(axis=0), unknown, members=residuals, out_of_sample=np.zeros(residuals.shape, bool)
         )
         names = getattr(self, "feature_names_in_", None)

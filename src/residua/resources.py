@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from residua.bases.base import LINEAR, NETWORKS
+from residua.bases.registry import find_base
 from residua.graph import Graph
 from residua.linalg.logdet.stochastic import FIRST_PROBES
 from residua.linalg.order import LARGE
@@ -63,11 +63,8 @@ class Job:
 
     @property
     def kind(self) -> str:
-        """Of the base: "linear", "network", or "other" for scikit-learn regressors."""
-        name = getattr(self.base, "kind", self.base)
-        if isinstance(name, str):
-            return "linear" if name in LINEAR else "network" if name in NETWORKS else "other"
-        return "network" if hasattr(name, "state_dict") else "other"
+        """The kind of the base: "linear", "regressor" or "network"."""
+        return find_base(self.base).kind
 
 
 @dataclass(frozen=True)
@@ -108,11 +105,11 @@ def estimate(job: Job) -> Need:
 def _base_bytes(job: Job) -> float:
     n, columns = job.nodes, job.features + 1
     if job.kind == "linear":
-        columns = 1 if job.base in ("zero", "mean") else columns
+        columns = columns if find_base(job.base).features else 1
         return 8.0 * columns * (5 * n + 5 * job.labels)
-    if job.kind == "other":
+    if job.kind == "regressor":
         return 8.0 * columns * (n + 4 * job.labels)
-    seen = 3 * columns if getattr(job.base, "kind", job.base) == "hops" else columns
+    seen = find_base(job.base).columns * columns
     activations = 4.0 * n * WIDTHS * 4 * max(1, job.ensemble)
     return NETWORK_BYTES + 8.0 * n * job.features + 20.0 * n * seen + 24.0 * job.edges + activations
 
@@ -124,7 +121,7 @@ def _seconds(job: Job) -> float:
         seconds += 2e-9 * FIRST_PROBES * 24 * product * (1 if job.edge_types == 1 else 30)
     if job.kind == "network":
         seconds += 1e-9 * EPOCHS * job.ensemble * (n * (job.features + WIDTHS) * 6 + 2 * job.edges * 20 + 10 * product)
-    if job.kind == "other":
+    if job.kind == "regressor":
         seconds += 1e-7 * 6 * job.labels * max(job.features, 1)
     return seconds + 1e-9 * product * job.features * (30 if job.kind == "linear" else 0)
 

@@ -20,13 +20,13 @@ from residua import Graph, GraphRegressor, ModelFileError
 torch = pytest.importorskip("torch")
 pytest.importorskip("torch_geometric.nn")
 
-from residua.bases.base import NETWORKS  # noqa: E402
 from residua.bases.networks import base as network_base  # noqa: E402
 from residua.bases.networks import progress as progress_file  # noqa: E402
 from residua.bases.networks.architectures import make_network  # noqa: E402
-from residua.bases.networks.base import Network  # noqa: E402
 from residua.bases.networks.checkpoint import Checkpoint  # noqa: E402
+from residua.bases.networks.settings import Network  # noqa: E402
 from residua.bases.networks.training import Inputs, Learner, Schedule, SquaredError, train  # noqa: E402
+from residua.bases.registry import NETWORKS  # noqa: E402
 from residua.field.training_loss import Objective  # noqa: E402
 
 CORRELATIONS = ["learned", "propagate", None]
@@ -253,7 +253,7 @@ def test_ctrl_c_leaves_the_best_network_so_far():
     # So fast that the last network is not the best.
     plan, error = Schedule(100, 0.3, 0.0, 100, seed=0), SquaredError(graph.n_nodes, len(fit))
     learner = Learner(fit, held, error)
-    done = train(net, data, [learner], plan, report, Checkpoint(None, "").part("0"))
+    done = train(net, data, [learner], plan, report, Checkpoint(None, "").section("0"))
     assert not done
     net.load_state_dict(learner.best)
     assert errors[-1] > min(errors)

@@ -19,12 +19,13 @@ from torch_geometric.nn import GCNConv, SAGEConv  # noqa: E402
 
 from graphs import CASES, small_world  # noqa: E402
 from residua import Graph, GraphRegressor, Lanczos, Network  # noqa: E402
-from residua.bases.base import Task, make_base  # noqa: E402
+from residua.bases.base import Task  # noqa: E402
 from residua.bases.networks import base as network_base  # noqa: E402
 from residua.bases.networks import checkpoint, stack  # noqa: E402
 from residua.bases.networks.architectures import make_network  # noqa: E402
 from residua.bases.networks.layers import GCN, MaxSAGE, MeanSAGE, SelfSAGE, neighbours_of  # noqa: E402
 from residua.bases.networks.training import Inputs, Learner, Schedule, SquaredError, train  # noqa: E402
+from residua.bases.registry import make_base  # noqa: E402
 from residua.field import Likelihood  # noqa: E402
 from residua.field.profile import Profile  # noqa: E402
 from residua.field.training_loss import Correlator, Objective, PaperObjective  # noqa: E402
@@ -240,7 +241,7 @@ def test_alpha_moves_only_from_residuals_that_have_just_been_carried_on(batch):
     spy, plan = Spy(graph.n_nodes, len(labels) - 30), Schedule(50, 0.01, 0.0, 100, seed=0, batch=batch)
     net = make_network("mlp", 3, None, 0)
     learner = Learner(labels[30:], labels[:30], spy)
-    train(net, data, [learner], plan, lambda *_: None, checkpoint.Checkpoint(None, "").part("0"))
+    train(net, data, [learner], plan, lambda *_: None, checkpoint.Checkpoint(None, "").section("0"))
     at = [i for i, call in enumerate(spy.calls) if call == "refit"]
     assert len(at) == (3 if batch is None else 50)
     assert all(spy.calls[i - 1] == "loss" for i in at)
@@ -394,7 +395,7 @@ def test_a_process_killed_at_any_time_leaves_a_checkpoint_that_can_be_used(tmp_p
     base = Network("mlp", epochs=10**6, patience=10**6)
     kept = (
         checkpoint.Checkpoint(path, checkpoint_mark(GraphRegressor(base, checkpoint=path), graph, X, y))
-        .part("0")
+        .section("0")
         .state()
     )
     assert kept["run"][0] > 0

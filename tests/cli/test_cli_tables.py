@@ -297,7 +297,7 @@ def test_compare_says_what_it_could_not_try(folder, monkeypatch):
     [
         ("fit nodes.csv edges.csv --target prize", ["nodes.csv has no column 'prize'", "'price'"]),
         ("fit gone.csv edges.csv --target price", ["gone.csv not found"]),
-        ("fit nodes.csv edges.csv --target price --base forest", ["base='forest' is unknown", "'trees'"]),
+        ("fit nodes.csv edges.csv --target price --base forest", ["base='forest' is unknown", '"trees"']),
         ("fit nodes.csv edges.csv --target price --correlation x", ["correlation='x' is unknown", "'none'"]),
         ("fit nodes.csv edges.csv --target price -o gone/m.residua", ["no folder gone"]),
         ("fit nodes.csv edges.csv --target price -o nodes.csv", ["is also an input"]),

@@ -18,7 +18,7 @@ def run(budget_seconds: float, random_state: int) -> dict[str, float]:
     state = {"run": np.arange(3.0), "net.weight": np.ones((4, 3), np.float32), "adam.0.step": np.array(7.0)}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.ckpt"
-        Checkpoint(path, MARK).part("0").keep(state)
+        Checkpoint(path, MARK).section("0").keep(state)
         good = path.read_bytes()
         for k in until(budget_seconds):
             data = damaged(good, np.random.default_rng([random_state, k]))

@@ -10,9 +10,9 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
+from residua.cli import options
 from residua.cli.compare import compare
 from residua.cli.fit import fit, load_model, predict, status
-from residua.cli.options import note
 from residua.cli.reproduce import data, reproduce
 
 WRONG_INPUT = (ValueError, OSError, ImportError, MemoryError)
@@ -47,7 +47,7 @@ def _root(
 @app.command()
 def demo(
     output: Annotated[Path, typer.Option("--output", "-o", help="Where the picture goes.")] = Path("residua-demo.png"),
-    base: Annotated[str, typer.Option(help="Base: zero, mean, linear, or a network such as hops.")] = "linear",
+    base: Annotated[str, typer.Option(help=f"Base: {options.BASE_NAMES}.")] = "linear",
     seed: Annotated[int, typer.Option(min=0, help="Which counties keep their label.")] = 0,
 ) -> None:
     """Fit a real map: turnout of 3,107 US counties in 1980, four in ten of them unknown."""
@@ -129,7 +129,7 @@ _interrupted: list[str] = []  # trainings that Ctrl-C ended; what they had reach
 def _show_warning(message: Warning | str, *_args: object, **_kwargs: object) -> None:
     if "was interrupted" in str(message):
         _interrupted.append(str(message))
-    note(message)
+    options.note(message)
 
 
 def main() -> None:

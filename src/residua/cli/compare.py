@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from residua.bases.registry import COMPARED
 from residua.cli import options
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def compare(
     skip_unknown: options.SkipUnknown = False,
     bases: Annotated[
         str | None,
-        typer.Option(help="Bases to try, with commas; by default linear,trees,mlp,sage."),
+        typer.Option(help=f"Bases to try, with commas; by default {','.join(COMPARED)}."),
     ] = None,
     splits: Annotated[int, typer.Option(min=1, help="How often labels are held out anew.")] = 5,
     split: Annotated[
@@ -49,13 +50,12 @@ def compare(
         target, id, features, categorical, exclude, source, target_node, weight, edge_type, missing, skip_unknown
     )
     with _progress() as advance:
-        from residua.comparison import DEFAULT
         from residua.comparison import compare as run
         from residua.io.tables import read_tables
 
         data = read_tables(nodes, edges, given)
         with options.name_labels(nodes, target):
-            asked: dict[str, Any] = {"bases": options.split_names(bases) or DEFAULT, "splits": splits, "split": split}
+            asked: dict[str, Any] = {"bases": options.split_names(bases) or COMPARED, "splits": splits, "split": split}
             found = run(data.X, data.y, data.graph, **asked, share=share, random_state=seed, progress=advance)
     facts = options.facts_of(data)
     if as_json:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from residua.bases.registry import BASES, NETWORKS, find_base
 from residua.cli import options
 
 if TYPE_CHECKING:
@@ -21,12 +22,6 @@ if TYPE_CHECKING:
     from residua.io.tables import Columns
     from residua.io.tables.graphs import NodeData
     from residua.resources import Job
-
-BASES = "linear, mean, zero, trees; networks: hops, mlp, gcn, sage, sage-gcn, sage-max, sage-pool"
-BLIND = ("zero", "mean")  # bases that look at no feature
-QUICK = ("linear", "trees", *BLIND)  # networks have a progress bar of their own
-# What skops does not trust by itself in a model with base trees.
-TREES = ("sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",)
 
 
 def fit(
@@ -43,7 +38,7 @@ def fit(
     edge_type: options.EdgeType = None,
     missing: options.Missing = None,
     skip_unknown: options.SkipUnknown = False,
-    base: Annotated[str, typer.Option(help=f"What explains a node by its features: {BASES}.")] = "linear",
+    base: Annotated[str, typer.Option(help=f"What explains a node by its features: {options.BASE_NAMES}.")] = "linear",
     correlation: Annotated[
         str, typer.Option(help="What neighbours' residuals add: learned, propagate or none.")
     ] = "learned",
@@ -68,7 +63,7 @@ def fit(
 
     if scheduler is None:
         check_output(output, (".residua",), (nodes, edges))
-    used = "" if base in BLIND and features is None else features
+    used = "" if not find_base(base).features and features is None else features
     given = options.columns(
         target, id, used, categorical, exclude, source, target_node, weight, edge_type, missing, skip_unknown
     )
@@ -123,7 +118,7 @@ def fit_tables(nodes: Path, edges: Path, given: Columns, parameters: dict[str, A
         diagnosis = model.diagnose()
         model.save(output)
     facts = options.facts_of(data)
-    if name in BLIND:
+    if not find_base(name).features:
         facts["left_out"] = {}
     return facts | told(model, diagnosis, name) | {"seconds": time.perf_counter() - begin, "model": str(output)}
 
@@ -137,20 +132,18 @@ def describe_fit(nodes: Path, edges: Path, given: Columns, parameters: dict[str,
 
 def _ready(nodes: Path, edges: Path, given: Columns, parameters: dict[str, Any]) -> tuple[NodeData, GraphRegressor]:
     """The tables, and a model that is not fitted yet."""
-    from residua.comparison import named_base
     from residua.estimator import GraphRegressor
     from residua.io.tables import read_tables
     from residua.validation import check_choice
 
     name, chosen = parameters["base"], parameters["correlation"]
     check_choice(chosen, ("learned", "propagate", "none"), "correlation")
-    base = named_base(name)
     _check_network_options(name, parameters)
     data = read_tables(nodes, edges, given)
-    if data.X is None and name not in BLIND:
+    if data.X is None and find_base(name).features:
         raise ValueError(f"{nodes} has no column to predict from, which --base {name} needs; use --base mean.")
     correlation = None if chosen == "none" else chosen
-    return data, GraphRegressor(**parameters | {"base": base, "correlation": correlation})
+    return data, GraphRegressor(**parameters | {"correlation": correlation})
 
 
 def _job(data: NodeData, model: GraphRegressor) -> Job:
@@ -164,8 +157,6 @@ def _job(data: NodeData, model: GraphRegressor) -> Job:
 
 
 def _check_network_options(base: str, parameters: dict[str, Any]) -> None:
-    from residua.bases.base import NETWORKS
-
     if base in NETWORKS:
         return
     for option, default in (("training", "joint"), ("ensemble", 1), ("checkpoint", None)):
@@ -282,7 +273,7 @@ def load_model(path: Path, trust: bool = False) -> GraphRegressor:
     from residua.io.model_file import ModelFileError, load
 
     try:
-        model = load(path, trusted=TREES if trust else ())
+        model = load(path, trusted=[name for entry in BASES.values() for name in entry.trusted] if trust else ())
     except ModelFileError as error:
         if "not trusted by default" not in str(error):
             raise
@@ -298,7 +289,7 @@ def load_model(path: Path, trust: bool = False) -> GraphRegressor:
 @contextmanager
 def status(base: str = "linear") -> Iterator[None]:
     """Something that turns while a person waits."""
-    if base not in QUICK or not sys.stderr.isatty():
+    if find_base(base).network or not sys.stderr.isatty():
         yield
         return
     from rich.console import Console

@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from residua.bases.registry import BASES, NETWORKS
+
 if TYPE_CHECKING:
     from rich.console import Console
 
     from residua.io.tables import Columns, NodeData
 
+BASE_NAMES = f"{', '.join(name for name in BASES if name not in NETWORKS)}; networks: {', '.join(NETWORKS)}"
 Nodes = Annotated[Path, typer.Argument(help="Node table, CSV or Parquet: a line for each node.", show_default=False)]
 Edges = Annotated[Path, typer.Argument(help="Edge table, CSV or Parquet: a line for each edge.", show_default=False)]
 Target = Annotated[str, typer.Option(help="Column to predict; empty where it is unknown.", show_default=False)]

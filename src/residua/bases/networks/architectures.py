@@ -7,7 +7,8 @@ Every network is called as ``module(x, edge_index)`` and returns one number a no
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 
 import torch
@@ -16,7 +17,15 @@ from torch.nn.functional import relu
 
 
 class MLP(nn.Module):
-    """Fully connected layers; the graph is not looked at."""
+    """Fully connected layers; the graph is not looked at.
+
+    Parameters
+    ----------
+    inputs : int
+        Features of a node.
+    widths : sequence of int
+        Sizes of the layers before the linear output.
+    """
 
     def __init__(self, inputs: int, widths: Sequence[int] = (16, 16, 8)):
         super().__init__()
@@ -25,13 +34,24 @@ class MLP(nn.Module):
         self.out = nn.Linear(sizes[-1], 1)
 
     def forward(self, x: Tensor, edge_index: Tensor | None = None) -> Tensor:
+        """Return one number a node (n,) for x (n, inputs)."""
         for layer in self.layers:
             x = relu(layer(x))
         return self.out(x).squeeze(-1)
 
 
 class GNN(nn.Module):
-    """Graph convolutions of one kind, then a linear output."""
+    """Graph convolutions of one kind, then a linear output.
+
+    Parameters
+    ----------
+    inputs : int
+        Features of a node.
+    kind : {"gcn", "sage", "sage-gcn", "sage-max", "sage-pool"}
+        What a layer gathers from neighbours.
+    widths : sequence of int
+        Sizes of the layers before the linear output.
+    """
 
     def __init__(self, inputs: int, kind: str = "sage", widths: Sequence[int] = (16, 8)):
         super().__init__()
@@ -40,6 +60,7 @@ class GNN(nn.Module):
         self.out = nn.Linear(sizes[-1], 1)
 
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        """Return one number a node (n,) for x (n, inputs)."""
         for layer in self.layers:
             x = relu(layer(x, edge_index))
         return self.out(x).squeeze(-1)
@@ -47,22 +68,25 @@ class GNN(nn.Module):
 
 def _convolution(kind: str, inputs: int, outputs: int) -> nn.Module:
     try:
-        from residua.bases.networks.layers import GCN, MaxSAGE, MeanSAGE, SelfSAGE
+        from residua.bases.networks import layers
     except ImportError as error:
         raise ImportError(f'base="{kind}" needs PyTorch Geometric ({error}); install residua[gnn].') from None
-    if kind == "gcn":
-        return GCN(inputs, outputs)
-    if kind == "sage":
-        return MeanSAGE(inputs, outputs)
-    if kind == "sage-gcn":
-        return SelfSAGE(inputs, outputs)
-    return MaxSAGE(inputs, outputs, project=kind == "sage-pool")
+    kinds: dict[str, Callable[[int, int], nn.Module]] = {
+        "gcn": layers.GCN,
+        "sage": layers.MeanSAGE,
+        "sage-gcn": layers.SelfSAGE,
+        "sage-max": layers.MaxSAGE,
+        "sage-pool": partial(layers.MaxSAGE, project=True),
+    }
+    return kinds[kind](inputs, outputs)
+
+
+ROWWISE = ("mlp", "hops")  # a node's output needs its own row alone
 
 
 def make_network(kind: str, inputs: int, widths: Sequence[int] | None, seed: int) -> nn.Module:
-    """A freshly initialised network whose weights depend on ``seed`` alone."""
+    """Return a freshly initialised network whose weights depend on ``seed`` alone."""
+    given = {} if widths is None else {"widths": widths}
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
-        if kind in ("mlp", "hops"):
-            return MLP(inputs, (16, 16, 8) if widths is None else widths)
-        return GNN(inputs, kind, (16, 8) if widths is None else widths)
+        return MLP(inputs, **given) if kind in ROWWISE else GNN(inputs, kind, **given)

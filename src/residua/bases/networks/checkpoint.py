@@ -1,7 +1,7 @@
 """Training kept in a file now and then, so that a killed run goes on where it was and ends at the same numbers.
 
 The file holds arrays by name, a mark of what is being trained and a checksum; a checkpoint of another fit, or one
-that is damaged, is refused. A write that fails ends no training: it is told of once, and tried again.
+that is damaged, is refused. A write that fails ends no training: it is warned of once, and tried again.
 """
 
 from __future__ import annotations
@@ -17,12 +17,11 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from residua.atomic import write_atomically
+from residua.bases.base import State
 from residua.validation import one_line
 
 SECONDS = 5.0  # between two writes
 MARK, CHECKSUM = "residua checkpoint", "sha256"  # the entries beside the arrays
-
-State = dict[str, np.ndarray]
 
 
 class Checkpoint:
@@ -30,29 +29,32 @@ class Checkpoint:
 
     Parameters
     ----------
-    path : the file, or None
-    mark : text that tells this fit from others
+    path : path or None
+        The file.
+    mark : str
+        What tells this fit from others.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None, mark: str):
         self.path, self.mark = path, mark
         self.arrays = _read(path, mark) if path is not None and os.path.exists(path) else {}
-        self._written, self._told = time.monotonic(), False
+        self._written, self._warned = time.monotonic(), False
         if path is not None:
             self._write()  # a folder that cannot be written to is found now, not after an hour
 
-    def part(self, name: str) -> Part:
-        return Part(self, f"{name}.")
+    def section(self, name: str) -> Section:
+        """Return the place of one training in the file."""
+        return Section(self, f"{name}.")
 
     def write(self) -> None:
-        """Write what there is; where that fails, say so once and keep the file that is there."""
+        """Write what there is; where that fails, warn once and keep the file that is there."""
         try:
             self._write()
         except OSError as error:
             self._written = time.monotonic()
-            if not self._told:
+            if not self._warned:
                 warnings.warn(f"{error}; the training goes on without it.", UserWarning, stacklevel=2)
-            self._told = True
+            self._warned = True
 
     def _write(self) -> None:
         if self.path is not None:
@@ -61,14 +63,22 @@ class Checkpoint:
             self._written = time.monotonic()
 
 
-class Part:
-    """One training in a checkpoint."""
+class Section:
+    """One training in a checkpoint.
+
+    Parameters
+    ----------
+    whole : Checkpoint
+        The file.
+    prefix : str
+        What the names of its arrays begin with.
+    """
 
     def __init__(self, whole: Checkpoint, prefix: str):
         self.whole, self.prefix = whole, prefix
 
     def state(self) -> State:
-        """What is kept of it; empty at first."""
+        """Return what is kept of it; empty at first."""
         return {name.removeprefix(self.prefix): a for name, a in self.whole.arrays.items() if self._has(name)}
 
     def offer(self, state: Callable[[], Mapping[str, np.ndarray]], now: bool = False) -> None:
@@ -107,7 +117,7 @@ def _read(path: str | os.PathLike[str], mark: str) -> State:
 
 
 def _checksum(arrays: Mapping[str, np.ndarray]) -> str:
-    """Of names, types, shapes and numbers."""
+    """Hash of names, types, shapes and numbers."""
     total = hashlib.sha256()
     for name, array in sorted(arrays.items()):
         total.update(f"{name} {array.dtype} {array.shape}".encode())

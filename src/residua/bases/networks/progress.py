@@ -14,7 +14,7 @@ Advance = Callable[[float, str], None]
 
 @contextmanager
 def progress(title: str) -> Iterator[Advance]:
-    """A function of the share done, 0 to 1, and a few words; it draws nothing in pipes, logs and tests."""
+    """Yield a function of the share done, 0 to 1, and a few words; it draws nothing in pipes, logs and tests."""
     if not sys.stderr.isatty():
         yield lambda share, words: None
         return

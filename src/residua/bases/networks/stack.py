@@ -19,17 +19,23 @@ MOST = {"mlp": 350_000, "hops": 350_000, "sage": 150_000}
 
 
 def worth_stacking(kind: Any, rows: int, widths: Sequence[int]) -> bool:
-    """Whether networks of this kind and these widths, on so many rows, are faster together."""
+    """Return whether networks of this kind and these widths, on so many rows, are faster together."""
     return isinstance(kind, str) and rows * sum(widths) <= MOST.get(kind, -1)
 
 
 def stack(members: Sequence[Any]) -> Stack:
-    """One network that is all of ``members``, of a kind in ``MOST``."""
+    """Return one network that is all of ``members``, of a kind in ``MOST``."""
     return (StackedSAGE if hasattr(members[0].layers[0], "lin_l") else Stack)(members)
 
 
 class Stack(nn.Module):
-    """Networks ``MLP`` of the same widths, trained side by side and independent of one another."""
+    """Networks ``MLP`` of the same widths, trained side by side and independent of one another.
+
+    Parameters
+    ----------
+    members : sequence of Module
+        The networks.
+    """
 
     def __init__(self, members: Sequence[Any]):
         super().__init__()
@@ -50,14 +56,14 @@ class Stack(nn.Module):
         return self._linear(f"layers.{i}", h)
 
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
-        """(networks, n) outputs for x (n, inputs)."""
+        """Return outputs (networks, n) for x (n, inputs)."""
         h = x.expand(self.count, *x.shape)
         for i in range(self.depth):
             h = self._layer(i, h, edge_index).relu()
         return self._linear("out", h).squeeze(-1)
 
     def state_of(self, k: int) -> dict[str, Tensor]:
-        """The weights of network k, as that network has them."""
+        """Return the weights of network k, as that network has them."""
         found = zip(self.names, (value.detach()[k] for value in self.values), strict=True)
         return {name: value.T if name.endswith("weight") else value[0] for name, value in found}
 

@@ -12,69 +12,107 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from residua.bases.networks.checkpoint import Part, State
+from residua.bases.base import BatchLoss, State, TrainingLoss
+from residua.bases.networks.checkpoint import Section
 from residua.bases.networks.stack import Stack
 
 
-class Criterion(Protocol):
-    """A loss of residuals."""
-
-    alpha: np.ndarray
-
-    def loss(self, r: np.ndarray) -> tuple[float, np.ndarray]: ...
-    def slope(self, at: np.ndarray, r: np.ndarray) -> np.ndarray: ...
-    def correction(self) -> np.ndarray: ...
-    def refit(self, r: np.ndarray) -> None: ...
-    def state(self) -> State: ...
-    def restore(self, state: Mapping[str, np.ndarray]) -> None: ...
-
-
 class SquaredError:
-    """Mean squared residual of ``labels`` nodes among n: no correlation, no correction."""
+    """Mean squared residual at labels: no correlation, no correction.
 
-    alpha = np.empty(0)
+    Parameters
+    ----------
+    n : int
+        Nodes of the graph.
+    labels : int
+        Labels that a network learns from.
+    """
+
+    alpha = a = np.empty(0)
+    b = 0.0
 
     def __init__(self, n: int, labels: int):
         self.n, self.labels = n, labels
 
     def loss(self, r: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the mean of r^2 and its gradient."""
         return float(np.mean(r**2)), 2 * r / self.labels
 
     def slope(self, at: np.ndarray, r: np.ndarray) -> np.ndarray:
-        """The gradient at some of the labels."""
+        """Return the gradient at some of the labels."""
         return 2 * r / self.labels
 
+    def batch_slope(self, batch: np.ndarray, r: np.ndarray) -> np.ndarray:
+        """Return the gradient of the mean of r^2 over a batch."""
+        return 2 * r / len(r)
+
     def correction(self) -> np.ndarray:
+        """Return zeros: residuals say nothing of other nodes."""
         return np.zeros(self.n)
 
     def refit(self, r: np.ndarray) -> None:
-        """Nothing to fit."""
+        """Do nothing: there is no correlation."""
+
+    update = refit
 
     def state(self) -> State:
+        """Return nothing: there is nothing to keep."""
         return {}
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Nothing to restore."""
+        """Do nothing: nothing was kept."""
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """What a network is fed, standardised."""
+    """What a network is fed, standardised.
 
-    x: Tensor  # (n, d)
-    edge_index: Tensor  # (2, entries)
-    y: np.ndarray  # (n,), NaN where unknown
+    Parameters
+    ----------
+    x : Tensor of shape (n, d)
+        Features.
+    edge_index : Tensor of shape (2, entries)
+        Edges, in both directions.
+    y : ndarray of shape (n,)
+        Labels, NaN where unknown.
+    """
+
+    x: Tensor
+    edge_index: Tensor
+    y: np.ndarray
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """How long and how fast; ``batch`` rows at a time for a network that looks at one row at a time, None for all."""
+    """How long and how fast.
+
+    Parameters
+    ----------
+    epochs : int
+        Steps at most, or passes over the labels in batches.
+    learning_rate : float
+        Of Adam.
+    weight_decay : float
+        Of Adam.
+    patience : int
+        Epochs without a lower error after which the training ends.
+    seed : int
+        Of all that is random in a step.
+    batch : int or None
+        Rows at a time, for a network that looks at one row at a time; None for all.
+    judge_apart : bool
+        Whether networks are judged without dropout and the like, at the cost of a second pass.
+    refit_first : int
+        The step after which the correlation is first fitted.
+    refit_every : int
+        Steps between further fits of it.
+    """
 
     epochs: int
     learning_rate: float
@@ -82,36 +120,105 @@ class Schedule:
     patience: int
     seed: int
     batch: int | None = None
-    judge_apart: bool = False  # without dropout and the like, at the cost of a second pass
+    judge_apart: bool = False
     refit_first: int = 10
     refit_every: int = 25
+
+
+@dataclass(frozen=True)
+class PaperSchedule:
+    """The authors' mini-batches.
+
+    Parameters
+    ----------
+    steps : int
+        Batches to learn from.
+    seed : int
+        Of all that is random in a step.
+    every : int
+        Steps between two updates of the correlation.
+    learning_rate : float
+        Of Adam.
+    share : float
+        Share of the labels in a batch.
+    """
+
+    steps: int
+    seed: int
+    every: int = 10
+    learning_rate: float = 1e-3
+    share: float = 0.05
 
 
 Report = Callable[[int, int, float], None]  # step, steps, error
 
 
-class Learner:
+class Resumable(Protocol):
+    """Something whose state a checkpoint keeps."""
+
+    def state(self) -> State:
+        """Return enough to go on from."""
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Go on from ``state``."""
+
+
+class Reached:
+    """The best weights that a network has reached, and the state of its criterion.
+
+    Parameters
+    ----------
+    criterion : Resumable
+        Its loss.
+    """
+
+    def __init__(self, criterion: Resumable):
+        self.criterion = criterion
+        self.since, self.lowest = 0, np.inf
+        self.best: dict[str, Tensor] = {}
+
+    def state(self) -> State:
+        """Return enough to go on from."""
+        return {
+            "judged": np.array([self.since, self.lowest]),
+            **{f"best.{name}": value.numpy() for name, value in self.best.items()},
+            **{f"criterion.{name}": value for name, value in self.criterion.state().items()},
+        }
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Go on from ``state``."""
+        self.since, self.lowest = int(state["judged"][0]), float(state["judged"][1])
+        self.best = _tensors(state, "best.")
+        self.criterion.restore(_under(state, "criterion."))
+
+
+class Learner(Reached):
     """What is one network's own in a training: its labels, its loss, the best that it has reached.
 
     Parameters
     ----------
-    fit, out_of_sample : positions of the labels it learns from, and of those it stops on
-    criterion : its loss
+    fit : ndarray of int
+        Nodes whose labels it learns from.
+    out_of_sample : ndarray of int
+        Labelled nodes that it stops on.
+    criterion : TrainingLoss
+        Its loss.
     """
 
-    def __init__(self, fit: np.ndarray, out_of_sample: np.ndarray, criterion: Any):
-        self.fit, self.out_of_sample, self.criterion = fit, out_of_sample, criterion
-        self.since, self.lowest = 0, np.inf
+    criterion: TrainingLoss
+
+    def __init__(self, fit: np.ndarray, out_of_sample: np.ndarray, criterion: TrainingLoss):
+        super().__init__(criterion)
+        self.fit, self.out_of_sample = fit, out_of_sample
         self.error = np.inf  # of the last judgement
-        self.best: dict[str, Tensor] = {}
 
     def follow(self, y: np.ndarray, prediction: np.ndarray) -> Followed:
-        """Residuals of a prediction (n,) at the labels it learns from, and the gradient of the loss there."""
+        """Return the residuals of a prediction (n,) at the labels it learns from, and the loss's gradient there."""
         r = y[self.fit] - prediction[self.fit]
         return r, self.criterion.loss(r)[1]
 
     def judge(self, y: np.ndarray, prediction: np.ndarray, weights: Callable[[], dict[str, Tensor]]) -> Followed:
-        """The same, and keep the weights if they are the best so far."""
+        """Return the same, and keep the weights if they are the best so far."""
         r = y[self.fit] - prediction[self.fit]
         if not np.isfinite(r).all():
             if self.lowest == np.inf:
@@ -128,38 +235,35 @@ class Learner:
             self.best, self.lowest = weights(), value
         return r, slope
 
-    def state(self) -> State:
-        criterion = self.criterion.state() if self.criterion else {}
-        return {
-            "judged": np.array([self.since, self.lowest]),
-            **{f"best.{name}": value.numpy() for name, value in self.best.items()},
-            **{f"criterion.{name}": value for name, value in criterion.items()},
-        }
-
-    def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        self.since, self.lowest = int(state["judged"][0]), float(state["judged"][1])
-        self.best = _tensors(state, "best.")
-        if self.criterion:
-            self.criterion.restore(_under(state, "criterion."))
-
 
 NEVER = 10**12  # steps since the best of a network that will get no better
 
 
 class Run:
-    """What a training has reached: enough to go on from, in another process too."""
+    """What a training has reached: enough to go on from, in another process too.
 
-    def __init__(self, net: nn.Module, optimiser: torch.optim.Optimizer, learners: list[Learner]):
+    Parameters
+    ----------
+    net : Module
+        A network, or a ``Stack`` of them.
+    optimiser : Optimizer
+        Of its weights.
+    learners : sequence of Reached
+        One for each network.
+    """
+
+    def __init__(self, net: nn.Module, optimiser: torch.optim.Optimizer, learners: list[Learner] | list[Reached]):
         self.net, self.optimiser, self.learners, self.step = net, optimiser, learners, 0
         for k, learner in enumerate(learners):
             learner.best = self.weights(k)
 
     def weights(self, k: int) -> dict[str, Tensor]:
-        """A copy of the weights of network k."""
+        """Return a copy of the weights of network k."""
         state = self.net.state_of(k) if isinstance(self.net, Stack) else self.net.state_dict()
         return {name: value.clone() for name, value in state.items()}
 
     def state(self) -> State:
+        """Return enough to go on from."""
         adam = self.optimiser.state_dict()["state"]
         return {
             "run": np.array([self.step]),
@@ -169,6 +273,7 @@ class Run:
         }
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Go on from ``state``; of an empty one, begin."""
         if not state:
             return
         self.step = int(state["run"][0])
@@ -181,6 +286,18 @@ class Run:
         for k, learner in enumerate(self.learners):
             learner.restore(_under(state, f"{k}."))
 
+    def repeat(self, advance: Callable[[], bool], kept: Section) -> bool:
+        """Call ``advance`` until it returns False, from where ``kept`` left off; return False after Ctrl-C."""
+        self.restore(kept.state())
+        try:
+            while advance():
+                self.step += 1
+                kept.offer(self.state)
+            kept.offer(self.state, now=True)
+        except KeyboardInterrupt:
+            return False
+        return True
+
 
 def _under(state: Mapping[str, np.ndarray], prefix: str) -> State:
     return {name.removeprefix(prefix): a for name, a in state.items() if name.startswith(prefix)}
@@ -190,54 +307,58 @@ def _tensors(state: Mapping[str, np.ndarray], prefix: str) -> dict[str, Tensor]:
     return {name: torch.tensor(a) for name, a in _under(state, prefix).items()}
 
 
-def train(net: nn.Module, data: Inputs, learners: list[Learner], plan: Schedule, report: Report, kept: Part) -> bool:
-    """Train a network, or a ``Stack`` of them with one learner each, until none gets better; False after Ctrl-C.
+def train(net: nn.Module, data: Inputs, learners: list[Learner], plan: Schedule, report: Report, kept: Section) -> bool:
+    """Train a network, or a ``Stack`` of them with one learner each, until none gets better; return False after Ctrl-C.
 
     The learners hold the best states seen.
     """
     run = Run(net, _adam(net, plan.learning_rate, plan.weight_decay), learners)
-    run.restore(kept.state())
-    try:
-        while _learning(run, plan):
-            if plan.judge_apart:
-                _judge(run, data, plan, _undisturbed(net, data, len(learners)))
-            torch.default_generator.manual_seed(plan.seed + run.step)  # of dropout
-            with torch.set_grad_enabled(plan.batch is None):
-                out = outputs(net, data, len(learners))
-            followed = (_follow if plan.judge_apart else _judge)(run, data, plan, out)
-            report(run.step, plan.epochs, float(np.mean([learner.error for learner in learners])))
-            if run.step == plan.epochs or not _learning(run, plan):
-                break
-            _step(run, data, plan, out, followed)
-            run.step += 1
-            kept.offer(run.state)
-        kept.offer(run.state, now=True)
-    except KeyboardInterrupt:
-        return False
-    return True
+
+    def learning() -> list[int]:
+        return [k for k, learner in enumerate(learners) if learner.since <= plan.patience]
+
+    def advance() -> bool:
+        if not learning():
+            return False
+        if plan.judge_apart:
+            with torch.no_grad():  # without dropout and the like
+                undisturbed = outputs(net.eval(), data, len(learners))
+            net.train()
+            _judge(run, learners, learning(), data, undisturbed, plan)
+        torch.default_generator.manual_seed(plan.seed + run.step)  # of dropout
+        with torch.set_grad_enabled(plan.batch is None):
+            out = outputs(net, data, len(learners))
+        if plan.judge_apart:
+            found = _predictions(out)
+            followed = {k: learners[k].follow(data.y, found[k]) for k in learning()}
+        else:
+            followed = _judge(run, learners, learning(), data, out, plan)
+        report(run.step, plan.epochs, float(np.mean([learner.error for learner in learners])))
+        if run.step == plan.epochs or not learning():
+            return False
+        if plan.batch is None:
+            _full_step(run, learners, out, followed, plan)
+        else:
+            _batch_steps(run, learners[0], data, followed[0][0], plan.seed, plan.batch)
+        return True
+
+    return run.repeat(advance, kept)
 
 
 Followed = tuple[np.ndarray, np.ndarray]  # residuals at the training labels, and the gradient of the loss there
 
 
-def _learning(run: Run, plan: Schedule) -> list[int]:
-    """Networks that may still get better."""
-    return [k for k, learner in enumerate(run.learners) if learner.since <= plan.patience]
+def _predictions(out: Tensor) -> np.ndarray:
+    return out.detach().double().numpy()
 
 
-def _undisturbed(net: nn.Module, data: Inputs, count: int) -> Tensor:
-    """Outputs without dropout and the like."""
-    with torch.no_grad():
-        out = outputs(net.eval(), data, count)
-    net.train()
-    return out
-
-
-def _judge(run: Run, data: Inputs, plan: Schedule, out: Tensor) -> dict[int, Followed]:
+def _judge(
+    run: Run, learners: list[Learner], learning: list[int], data: Inputs, out: Tensor, plan: Schedule
+) -> dict[int, Followed]:
     """Keep the networks that are the best so far; what the loss says to each that is still learning."""
-    prediction = out.detach().double().numpy()
+    found = _predictions(out)
     try:
-        return {k: run.learners[k].judge(data.y, prediction[k], partial(run.weights, k)) for k in _learning(run, plan)}
+        return {k: learners[k].judge(data.y, found[k], partial(run.weights, k)) for k in learning}
     except FloatingPointError:
         raise ValueError(
             f"the network gives numbers that are not finite after {run.step} steps of learning_rate="
@@ -245,33 +366,23 @@ def _judge(run: Run, data: Inputs, plan: Schedule, out: Tensor) -> dict[int, Fol
         ) from None
 
 
-def _follow(run: Run, data: Inputs, plan: Schedule, out: Tensor) -> dict[int, Followed]:
-    prediction = out.detach().double().numpy()
-    return {k: run.learners[k].follow(data.y, prediction[k]) for k in _learning(run, plan)}
+def _full_step(run: Run, learners: list[Learner], out: Tensor, followed: dict[int, Followed], plan: Schedule) -> None:
+    """Take one step of all networks that learn, and refit their correlations now and then."""
+    take_step(run.optimiser, out, {k: (learners[k].fit, -slope) for k, (_, slope) in followed.items()})
+    if run.step + 1 == plan.refit_first or (run.step + 1) % plan.refit_every == 0:
+        for k, (r, _) in followed.items():
+            learners[k].criterion.refit(r)
 
 
-def _step(run: Run, data: Inputs, plan: Schedule, out: Tensor, followed: dict[int, Followed]) -> None:
-    """One step of all networks, or an epoch of one in batches."""
-    if plan.batch is None:
-        take_step(run.optimiser, out, {k: (run.learners[k].fit, -slope) for k, (_, slope) in followed.items()})
-        if run.step + 1 == plan.refit_first or (run.step + 1) % plan.refit_every == 0:
-            for k, (r, _) in followed.items():
-                run.learners[k].criterion.refit(r)
-        return
-    learner, (r, _) = run.learners[0], followed[0]
+def _batch_steps(run: Run, learner: Learner, data: Inputs, r: np.ndarray, seed: int, size: int) -> None:
+    """Take an epoch of steps on some labels each: their residuals are new, others' as old as an epoch at most."""
     learner.criterion.refit(r)
     learner.criterion.loss(r)
-    for part in _batches(len(learner.fit), plan.batch, plan.seed + run.step):
-        _batch_step(run, data, learner, part)
-
-
-def _batch_step(run: Run, data: Inputs, learner: Learner, part: np.ndarray) -> None:
-    """A step on some of the labels: their residuals are new, those of the others as old as an epoch at most."""
-    rows = learner.fit[part]
-    out = outputs(run.net, Inputs(data.x[torch.as_tensor(rows)], data.edge_index, data.y))
-    r = data.y[rows] - out[0].detach().double().numpy()
-    slope = learner.criterion.slope(part, r) * (len(learner.fit) / len(part))
-    take_step(run.optimiser, out, {0: (np.arange(len(rows)), -slope)})
+    for part in _batches(len(learner.fit), size, seed + run.step):
+        rows = learner.fit[part]
+        out = outputs(run.net, Inputs(data.x[torch.as_tensor(rows)], data.edge_index, data.y))
+        slope = learner.criterion.slope(part, data.y[rows] - _predictions(out)[0])
+        take_step(run.optimiser, out, {0: (np.arange(len(rows)), -slope * (len(learner.fit) / len(part)))})
 
 
 def _batches(count: int, size: int, seed: int) -> Iterator[np.ndarray]:
@@ -283,36 +394,32 @@ def train_paper(
     net: nn.Module,
     data: Inputs,
     fit: np.ndarray,
-    criterion: Any,
-    steps: int,
-    seed: int,
+    criterion: BatchLoss,
+    plan: PaperSchedule,
     report: Report,
-    kept: Part,
-    rate: float = 1e-3,
-    every: int = 10,
+    kept: Section,
 ) -> bool:
-    """Algorithm 2 of the paper: batches of 5 % of the labels; alpha, beta once ``every`` so many steps."""
-    optimiser = _adam(net, rate)
-    size = max(1, round(0.05 * len(fit)))
-    run = Run(net, optimiser, [Learner(fit, fit[:0], criterion)])
-    run.restore(kept.state())
-    try:
-        while run.step < steps:
-            batch = np.sort(np.random.default_rng([seed, run.step]).choice(fit, size, replace=False))
-            torch.default_generator.manual_seed(seed + run.step)
-            out = outputs(net, data)
-            rest = data.y - out[0].detach().double().numpy()
-            slope = 2 * rest[batch] / size if criterion is None else criterion.batch_slope(batch, rest[batch])
-            report(run.step, steps, float(np.mean(rest[batch] ** 2)))
-            take_step(optimiser, out, {0: (batch, -slope)})
-            run.step += 1
-            if criterion is not None and run.step % every == 0:
-                criterion.update(rest[fit])
-            kept.offer(run.state)
-        kept.offer(run.state, now=True)
-    except KeyboardInterrupt:
-        return False
-    return True
+    """Train by Algorithm 2 of the paper: a network on batches of the labels ``fit``, alpha and beta now and then.
+
+    Returns False after Ctrl-C.
+    """
+    run = Run(net, _adam(net, plan.learning_rate), [Reached(criterion)])
+    size = max(1, round(plan.share * len(fit)))
+
+    def advance() -> bool:
+        if run.step >= plan.steps:
+            return False
+        batch = np.sort(np.random.default_rng([plan.seed, run.step]).choice(fit, size, replace=False))
+        torch.default_generator.manual_seed(plan.seed + run.step)
+        out = outputs(net, data)
+        r = data.y - _predictions(out)[0]
+        report(run.step, plan.steps, float(np.mean(r[batch] ** 2)))
+        take_step(run.optimiser, out, {0: (batch, -criterion.batch_slope(batch, r[batch]))})
+        if (run.step + 1) % plan.every == 0:
+            criterion.update(r[fit])
+        return True
+
+    return run.repeat(advance, kept)
 
 
 def _adam(net: nn.Module, rate: float, decay: float = 0.0) -> torch.optim.Optimizer:
@@ -321,7 +428,7 @@ def _adam(net: nn.Module, rate: float, decay: float = 0.0) -> torch.optim.Optimi
 
 
 def outputs(net: nn.Module, data: Inputs, count: int = 1) -> Tensor:
-    """(count, n) one number a node, of each of ``count`` networks."""
+    """Return the outputs (count, n) of a network, or of the ``count`` networks of a stack: one number a node."""
     out = net(data.x, data.edge_index)
     if out.numel() != count * len(data.x):
         raise ValueError(

@@ -9,7 +9,7 @@ from zipfile import ZipFile, ZipInfo
 
 import numpy as np
 
-from residua.bases.base import ScikitBase, make_base
+from residua.bases.registry import find_base
 from residua.io.model_file.container import ESTIMATORS, ModelFileError, damaged, sound_members
 from residua.validation import one_line
 
@@ -48,7 +48,7 @@ def unpack_estimators(data: bytes, names: list, trusted: list) -> dict[str, Any]
         ) from None
     if type(found) is not dict or sorted(found) != names:
         raise damaged(f"{ESTIMATORS} does not hold {one_line(names)}")
-    if not all(isinstance(make_base(estimator), ScikitBase) for estimator in found.values()):
+    if not all(find_base(estimator).kind == "regressor" for estimator in found.values()):
         raise damaged(f"{ESTIMATORS} does not hold regressors")
     return found
 

@@ -14,7 +14,10 @@ import pandas as pd
 
 from residua import __version__
 from residua.average import Average
-from residua.bases.base import Base, LinearBase, Outcome, ScikitBase, make_base
+from residua.bases.base import Base, Outcome
+from residua.bases.linear import LinearBase
+from residua.bases.registry import find_base, make_base
+from residua.bases.scikit import ScikitBase
 from residua.estimator import GraphRegressor
 from residua.field.precision import check_alpha
 from residua.graph import Graph
@@ -184,8 +187,7 @@ def _unpack(members: Mapping[str, bytes], trusted: list[str | type], module: Any
     if table.get("correlation") is not None:
         seen = Seen.by(base, graph, X, y, outcome)
         fit = unpack_correlation(need(table, "correlation", dict), alpha, stderr, seen, arrays)
-        if seen.design is not None:
-            outcome = replace(outcome, correlation=fit)
+        outcome = replace(outcome, correlation=fit)
     arrays.check_empty()
     model = GraphRegressor(**_unpack_parameters(need(table, "parameters", dict), estimators, module))
     if table.get("recipe") is not None:
@@ -230,11 +232,11 @@ def _pack_parameters(model: GraphRegressor, estimators: dict[str, Any]) -> Table
     for name, value in values.items():
         if isinstance(value, Strategy):
             packed[name] = pack_strategy(value)
-        elif name == "base" and isinstance(make_base(value), ScikitBase):
+        elif name == "base" and not isinstance(value, str) and find_base(value).network:
+            packed[name] = _networks().pack_parameter(value)
+        elif name == "base" and not isinstance(value, str):
             estimators["parameter"] = value
             packed[name] = {"estimator": "parameter"}
-        elif name == "base" and not isinstance(value, str):
-            packed[name] = _networks().pack_parameter(value)
         else:
             packed[name] = plain_or_none(value, f"parameter {name}")
     return packed

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from residua.bases.networks.base import Network, NetworkBase
+from residua.bases.networks.base import NetworkBase
+from residua.bases.networks.settings import Network
 from residua.graph import Graph
 from residua.io.model_file.container import ModelFileError, damaged
 from residua.io.model_file.values import Arrays, Table, need, number, plain, plain_or_none, read_number

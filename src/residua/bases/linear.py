@@ -1,0 +1,70 @@
+"""Linear bases, fitted by generalised least squares together with the correlation.
+
+y = Z theta + r,    Z = [1, (x - centre) / spread]
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from residua.bases.base import Base, CorrelationModel, Fit, Outcome, Task, standardisation
+from residua.graph import Graph
+
+
+class LinearBase(Base):
+    """A mean of no column ("zero"), a constant ("mean"), or a constant and the features ("linear").
+
+    Parameters
+    ----------
+    name : {"zero", "mean", "linear"}
+        Which of them.
+
+    Attributes
+    ----------
+    coefficients : ndarray of shape (columns,)
+        theta, of standardised features.
+    centre : ndarray of shape (d,)
+        Means of the features at labelled nodes.
+    spread : ndarray of shape (d,)
+        Their standard deviations.
+    """
+
+    centre: np.ndarray
+    spread: np.ndarray
+
+    def __init__(self, name: str):
+        self.name = name
+        self.coefficients = np.empty(0)
+
+    def design(self, X: np.ndarray) -> np.ndarray:
+        """Return Z (n, columns)."""
+        if self.name == "zero":
+            return np.empty((len(X), 0))
+        ones = np.ones((len(X), 1))
+        return ones if self.name == "mean" else np.column_stack([ones, (X - self.centre) / self.spread])
+
+    def _fit(self, task: Task, correlation: CorrelationModel[Fit] | None) -> Outcome[Fit]:
+        self.centre, self.spread = standardisation(task.X[task.labelled])
+        Z, y = self.design(task.X)[task.labelled], task.y[task.labelled]
+        fit = correlation(y, Z) if correlation is not None else None
+        theta, _, rank, _ = np.linalg.lstsq(Z, y, rcond=1e-10)
+        if rank >= len(y):
+            raise ValueError(
+                f"the mean fits all {len(y)} labels exactly with {Z.shape[1]} column(s), which leaves no residual to "
+                "learn from: there are as many features as labels; use fewer, or a base such as Ridge."
+            )
+        self.coefficients = theta if fit is None else fit.coefficients
+        return Outcome(y - Z @ self.coefficients, _leave_one_out(y - Z @ theta, Z), fit)
+
+    def predict(self, graph: Graph, X: np.ndarray) -> np.ndarray:
+        """Return ``Z theta`` (n,)."""
+        return self.design(X) @ self.coefficients
+
+
+def _leave_one_out(residual: np.ndarray, Z: np.ndarray) -> np.ndarray:
+    """Least-squares residuals with each label left out in turn, by the leverages of Z."""
+    if not Z.shape[1]:
+        return residual
+    left, size, _ = np.linalg.svd(Z, full_matrices=False)
+    leverage = (left[:, size > 1e-10 * size[0]] ** 2).sum(axis=1)
+    return residual / np.maximum(1 - leverage, 1e-6)
