@@ -28,5 +28,5 @@ print()
 for name, graph in {"pandas": table, "networkx": network, "scipy": matrix}.items():
     model = residua.GraphRegressor(base="mean", correlation="learned").fit(None, delay, graph=graph)
     mean, std = model.predict(return_std=True)
-    told = [f"{graph.nodes[i]} {mean[i]:.2f} +- {std[i]:.2f}" for i in np.flatnonzero(delay.isna())]
-    print(f"{name:<10}{', '.join(told)}")
+    filled = [f"{graph.nodes[i]} {mean[i]:.2f} +- {std[i]:.2f}" for i in np.flatnonzero(delay.isna())]
+    print(f"{name:<10}{', '.join(filled)}")

@@ -15,8 +15,8 @@ model.fit(data.X, y, graph=data.graph)
 mean, std = model.predict(return_std=True)
 lower, upper = model.predict_interval(coverage=0.9)
 
-alone = residua.GraphRegressor(base="linear", correlation=None).fit(data.X, y, graph=data.graph)
-print(f"R2 at {(~known).sum():,} unknown counties: {alone.score(data.X, data.y):.3f} from features alone")
+base = residua.GraphRegressor(base="linear", correlation=None).fit(data.X, y, graph=data.graph)
+print(f"R2 at {(~known).sum():,} unknown counties: {base.score(data.X, data.y):.3f} from features only")
 print(f"R2 with their neighbours:        {model.score(data.X, data.y):.3f}, alpha {model.alpha_['edge']:.4f}")
 
 for county in np.flatnonzero(~known)[:3]:
@@ -25,4 +25,4 @@ for county in np.flatnonzero(~known)[:3]:
         f"90 % interval {lower[county]:.3f} .. {upper[county]:.3f}, truth {data.y[county]:.3f}"
     )
 inside = residua.metrics.coverage(data.y[~known], lower[~known], upper[~known])
-print(f"The 90 % intervals hold {inside:.1%} of the unknown counties.")
+print(f"The 90 % intervals cover {inside:.1%} of the unknown counties.")

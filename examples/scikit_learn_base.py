@@ -16,9 +16,9 @@ bases = {
     "nearest neighbours": make_pipeline(StandardScaler(), KNeighborsRegressor(25)),
     "extra trees": ExtraTreesRegressor(100, min_samples_leaf=3),  # unset random states follow random_state=
 }
-print(f"{'base':<20}{'alone':>8}{'learned':>9}{'alpha':>9}")
+print(f"{'base':<20}{'plain':>8}{'learned':>9}{'alpha':>9}")
 for name, base in bases.items():
-    alone = residua.GraphRegressor(base, correlation=None, random_state=0).fit(data.X, y, graph=data.graph)
+    plain = residua.GraphRegressor(base, correlation=None, random_state=0).fit(data.X, y, graph=data.graph)
     model = residua.GraphRegressor(base, correlation="learned", random_state=0).fit(data.X, y, graph=data.graph)
-    scores = alone.score(data.X, data.y), model.score(data.X, data.y)
+    scores = plain.score(data.X, data.y), model.score(data.X, data.y)
     print(f"{name:<20}{scores[0]:>8.3f}{scores[1]:>9.3f}{model.alpha_['edge']:>9.4f}")

@@ -180,6 +180,13 @@ def test_links_between_files_lead_somewhere():
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
+def test_files_of_the_glossary_are_there_and_every_term_is_there_once():
+    rows = re.findall(r"^\| (.+?) \| .+ \| `([^`]+)` \|$", (ROOT / "docs" / "glossary.md").read_text("utf-8"), re.M)
+    terms = [term for cell, _ in rows for term in cell.split(", ")]
+    assert len(terms) == len(set(terms)) > 60
+    assert [file for _, file in rows if not (ROOT / "src" / "residua" / file).is_file()] == []
+
+
 def test_changelog_has_an_unreleased_section():
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert re.search(r"^## \[?Unreleased\]?$", changelog, re.MULTILINE)

@@ -63,7 +63,7 @@ def test_published_tables_are_what_the_records_give():
     found = calibration.by_interval(read(DOCS / "results" / "calibration.jsonl"))
     page = (DOCS / "results" / "calibration.md").read_text(encoding="utf-8")
     assert "\n\n".join(calibration.blocks(found)) in page
-    section = (DOCS / "uncertainty.md").read_text(encoding="utf-8").split("## How well they hold")[1].split("\n## ")[0]
+    section = (DOCS / "uncertainty.md").read_text(encoding="utf-8").split("## How well they cover")[1].split("\n## ")[0]
     rows = re.findall(r"^\| (?!-).*\|$", section, re.M)
     assert len(rows) > 20
     assert all(row in page for row in rows)
