@@ -56,14 +56,14 @@ class Dataset:
 
 
 def standardise(table: pd.DataFrame) -> pd.DataFrame:
-    """Each column with mean 0 and n-1 standard deviation 1; a constant column becomes 0."""
+    """Return each column with mean 0 and n-1 standard deviation 1; a constant column becomes 0."""
     with np.errstate(all="ignore"):  # what overflows is refused
         centre, spread = table.mean(), table.std()
         return finite((table - centre) / spread.where(spread > 1e-12 * centre.abs(), 1.0))
 
 
 def finite(table: pd.DataFrame) -> pd.DataFrame:
-    """The table, every number of which is one."""
+    """Return the table, or refuse it where a number is missing or infinite."""
     for name in table.columns:
         if not np.isfinite(table[name]).all():
             raise ValueError(f"{name} has no known number, or numbers that are too large")

@@ -130,7 +130,7 @@ METHODS = (PAPER, *OURS, spins.LAW)
 
 
 def table(options: Options, advance: Advance) -> Result:
-    """Our models beside the paper's C-GNN."""
+    """Run our models beside the paper's C-GNN, and make the table."""
     methods = chosen(options.methods, METHODS, "methods")
     todo = tasks(options, methods)
     path = options.folder / "best.jsonl"
@@ -150,7 +150,7 @@ def table(options: Options, advance: Advance) -> Result:
 
 
 def paired_table(*given: Cells) -> str:
-    """The average against the paper's C-GNN on the same splits: given the training labels, and more."""
+    """Compare the average with the paper's C-GNN on the same splits: given the training labels, and more."""
     datasets = [dataset for dataset, method in given[0] if method == AVERAGE]
     body = [[d, *(_paired(cells[d, AVERAGE], cells[d, PAPER]) for cells in given)] for d in datasets]
     return markdown_table(["", "given the training labels", "given the validation labels too"], body)
@@ -164,7 +164,7 @@ def _paired(ours: Cell, theirs: Cell) -> str:
 
 
 def tasks(options: Options, methods: tuple[str, ...]) -> list[Task]:
-    """For each data set and seed: our models at once, since the average needs all; the paper's; the law of spins."""
+    """List for each data set and seed our models at once, since the average needs all, the paper's, the law of spins."""
     wanted = [BEST] if set(methods) & set(OURS) else []
     wanted += [method for method in (PAPER, spins.LAW) if method in methods]
     return [
@@ -193,7 +193,7 @@ def work(task: Task) -> dict[str, Values]:
 
 
 def _weighed(task: Task, data: Dataset, split: Split) -> dict[str, Values]:
-    """All models, the one that the validation labels choose, and the average."""
+    """Score all models, the one that the validation labels choose, and the average."""
     models = _fitted(task, data, split)
     predictions = np.stack([model.predict() for model in models])[:, split.validation]
     y = data.y[split.validation]
@@ -217,7 +217,7 @@ def _scores(model: GraphRegressor | Average, task: Task, data: Dataset, split: S
 
 
 def _fitted(task: Task, data: Dataset, split: Split) -> list[GraphRegressor]:
-    """The models of ``MODELS``, in order."""
+    """Fit the models of ``MODELS``, in order."""
     known = split.known(data.y)
     if task.dataset in sets.CITIES:
         data = load_transport(task.dataset, opposite=True, trips=True)
@@ -242,7 +242,7 @@ def resampled_weights(predictions: np.ndarray, y: np.ndarray, random_state: int)
 
 
 def best_weights(predictions: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Least squares with w >= 0 and sum w = 1."""
+    """Solve least squares with w >= 0 and sum w = 1."""
     errors = (y - predictions).T
     # A row that asks for sum w = 1. It only sets the length of w, so any scale serves; this one is well conditioned.
     scale = np.linalg.norm(errors) or 1.0

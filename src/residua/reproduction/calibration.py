@@ -48,7 +48,7 @@ Found = dict[Key, list[Values]]
 
 
 def calibration(options: Options, advance: Advance) -> Result:
-    """Coverage, CRPS and NLL of intervals, on every data set and for both kinds of splits."""
+    """Measure coverage, CRPS and NLL of intervals, on every data set and for both kinds of splits."""
     path = options.folder / "calibration.jsonl"
     methods = chosen(options.methods, tuple(METHODS), "methods")
     todo = list(_possible(tasks(options, methods), {record.task for record in read(path)}))
@@ -66,7 +66,7 @@ def calibration(options: Options, advance: Advance) -> Result:
 
 
 def _possible(todo: Sequence[Task], done: set[Task]) -> Iterator[Task]:
-    """Without GPBoost where it is neither installed nor measured before: residua does not depend on it."""
+    """Leave GPBoost out where it is neither installed nor measured before: residua does not depend on it."""
     yield from (task for task in todo if task.method != GPBOOST or task in done or gpboost_installed())
 
 
@@ -76,7 +76,7 @@ def _on_gpboost(found: Found) -> Iterator[str]:
 
 
 def tasks(options: Options, methods: Sequence[str]) -> list[Task]:
-    """Every fit, seed by seed so that an early stop leaves whole rows."""
+    """List every fit, seed by seed so that an early stop leaves whole rows."""
     mark = f" {QUICK}" if options.quick else ""
     return [
         Task("calibration", dataset, method, seed, split + mark)
@@ -88,7 +88,7 @@ def tasks(options: Options, methods: Sequence[str]) -> list[Task]:
 
 
 def work(task: Task) -> dict[str, Values]:
-    """Fit one method to one split; what came of each kind of interval."""
+    """Fit one method to one split, and return what came of each kind of interval."""
     split, _, quick = task.setting.partition(" ")
     data = sets.load(task.dataset, task.seed, bool(quick))
     rng = np.random.default_rng([task.seed, SPLITS.index(split)])
@@ -153,7 +153,7 @@ def blocks(found: Found) -> Iterator[str]:
 
 
 def _by_set(found: Found, split: str, cell: Callable[[Sequence[Values]], str], once: bool = False) -> str:
-    """Data sets down, methods across; ``once`` gives one column to both kinds of a method."""
+    """Tabulate data sets down, methods across; ``once`` gives one column to both kinds of a method."""
     across = columns(found)
     if once:
         across = list({method: (method, kind) for method, kind in reversed(across)}.values())[::-1]

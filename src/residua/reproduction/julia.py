@@ -37,11 +37,11 @@ class Julia:
         self.at = np.array([2 * PAIRS])  # of the words, those that were given out
 
     def number(self) -> float:
-        """In [0, 1)."""
+        """Draw a number in [0, 1)."""
         return float(number(self.words, self.at))
 
     def permutation(self, n: int) -> np.ndarray:
-        """Of 0 .. n - 1."""
+        """Draw a permutation of 0 .. n - 1."""
         return _permutation(self.words, self.at, n)
 
 
@@ -95,7 +95,7 @@ def _advance(words):
 
 @compiled
 def _next(words, at):
-    """52 random bits."""
+    """Draw 52 random bits."""
     if at[0] == 2 * PAIRS:
         _advance(words)
         at[0] = 0
@@ -110,7 +110,7 @@ def number(words, at):
 
 @compiled
 def below(words, at, n, mask):
-    """One of 0 .. n - 1; ``mask`` is a 2^k - 1 not below n - 1, and decides how often a number is drawn again."""
+    """Draw one of 0 .. n - 1; ``mask`` is a 2^k - 1 not below n - 1, and decides how often a number is drawn again."""
     while True:
         drawn = np.int64(_next(words, at) & np.uint64(mask))
         if drawn < n:

@@ -18,7 +18,7 @@ STEPS = 1_000_000
 
 
 def authors_ising(random: Julia, size: int, coupling: float) -> Dataset:
-    """The spins that the authors' code draws from these random numbers."""
+    """Draw the spins that the authors' code draws from these random numbers."""
     spins = _metropolis(random.words, random.at, local_field(size), float(coupling), STEPS)
     notes = (
         f"Generated: coupling {coupling:g}, field {FIELD:g} times the product of the coordinates, {STEPS:,} Metropolis "

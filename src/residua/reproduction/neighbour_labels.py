@@ -15,7 +15,7 @@ from residua.linalg import Sparse
 
 
 def neighbour_labels(graph: Graph, y: np.ndarray) -> np.ndarray:
-    """(n, 4 x edge types) for labels y (n,), NaN where unknown."""
+    """Return features (n, 4 x edge types) for labels y (n,), NaN where unknown."""
     known = ~np.isnan(y)
     both = np.column_stack([np.where(known, y - y[known].mean(), 0.0), known])
     columns = []

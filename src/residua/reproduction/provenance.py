@@ -16,7 +16,7 @@ PACKAGES = ("residua", "numpy", "scipy", "numba", "scikit-learn", "torch", "torc
 
 
 def versions(packages: Iterable[str]) -> dict[str, str]:
-    """Of packages that are installed; the others are left out."""
+    """Return the versions of packages that are installed; the others are left out."""
     found = {}
     for name in packages:
         with suppress(PackageNotFoundError):

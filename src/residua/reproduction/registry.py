@@ -86,7 +86,7 @@ class Options:
 
     @property
     def all_seeds(self) -> range:
-        """One for each split; a smoke test has one."""
+        """Seeds, one for each split; a smoke test has one."""
         return range(self.first_seed, self.first_seed + (1 if self.quick else self.seeds))
 
 
@@ -131,7 +131,7 @@ def find(name: str) -> Experiment:
 
 
 def refuse_unheeded(name: str, given: Collection[str]) -> None:
-    """Of options that were given, one that the experiment would ignore is an error; of "all", those of single ones."""
+    """Refuse an option that was given and that the experiment would ignore; of "all", those of single ones."""
     heeded = SEEDS if name == "all" else EXPERIMENTS[name][1]
     for option in (*SEEDS, *NAMES, "protocol"):
         if option in given and option not in heeded:

@@ -40,12 +40,12 @@ def asked(options: Options) -> tuple[str, ...]:
 
 
 def load(name: str, seed: int, quick: bool = False) -> Dataset:
-    """A data set of ``SETS``; Ising with spins of our own sampler, new for every seed: ``draw`` has the authors'."""
+    """Load a data set of ``SETS``; Ising with spins of our own, new for every seed: ``draw`` has the authors'."""
     return simulate_ising(_side(quick), COUPLING[name], random_state=seed) if name in COUPLING else _fixed(name)
 
 
 def draw(name: str, seed: int, quick: bool = False) -> tuple[Dataset, Split]:
-    """A data set and its split: for seeds 1 to 10 the authors' own, nodes and spins."""
+    """Load a data set and its split: for seeds 1 to 10 the authors' own, nodes and spins."""
     random = Julia(seed)
     data = authors_ising(random, _side(quick), COUPLING[name]) if name in COUPLING else _fixed(name)
     return data, random_split(len(data.y), random)
@@ -68,14 +68,14 @@ def _fixed(name: str) -> Dataset:
 
 @contextmanager
 def no_word_of_islands() -> Iterator[None]:
-    """A few counties have no neighbour, hence no label to propagate from: known, and not worth a line a seed."""
+    """Silence the warning that a few counties have no neighbour, hence no label to propagate from."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*components have no label")
         yield
 
 
 def score(name: str, y: np.ndarray, prediction: np.ndarray) -> float:
-    """The metric of a data set: R2, or the share of right signs."""
+    """Score predictions by the metric of a data set: R2, or the share of right signs."""
     if name in SIGNS:
         return metrics.sign_accuracy(y, prediction + ROUNDING)
     return metrics.r2(y, prediction)

@@ -34,7 +34,7 @@ def work(task: Task) -> dict[str, Values]:
 def mean_spins(
     known: np.ndarray, coupling: float, field: float = FIELD, draws: int = 1000, sweeps: int = 40, random_state: int = 0
 ) -> np.ndarray:
-    """(size²,) mean of each spin of a square grid under its law, given the spins that ``known`` has (NaN elsewhere)."""
+    """Mean (size²,) of each spin of a square grid under its law, given the spins that ``known`` has (NaN elsewhere)."""
     size = round(len(known) ** 0.5)
     local = np.where(np.isnan(known), local_field(size, field).ravel(), CLAMPED * np.nan_to_num(known))
     grids = np.broadcast_to(local.reshape(size, size), (draws, size, size))

@@ -38,7 +38,7 @@ def only(y: np.ndarray, where: np.ndarray) -> np.ndarray:
 
 
 def random_split(n: int, random: int | Julia, share: float = 0.6) -> Split:
-    """The paper's split of n nodes, by a seed or by a generator that something was drawn from before."""
+    """Draw the paper's split of n nodes, by a seed or by a generator that something was drawn from before."""
     order = (random if isinstance(random, Julia) else Julia(random)).permutation(n)
     train = math.ceil(share * n)
     half = train + (n - train) // 2

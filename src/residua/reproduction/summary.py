@@ -42,7 +42,7 @@ class Cell:
 
     @property
     def sd(self) -> float:
-        """Over seeds; 0 of a single one."""
+        """Standard deviation over seeds; 0 of a single one."""
         return float(spread(np.array(self.scores)))
 
     @property
@@ -110,7 +110,7 @@ def markdown_table(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
 
 
 def learned(records: Sequence[Record], method: str) -> dict[str, tuple[np.ndarray, np.ndarray, float]]:
-    """Of each data set: mean and standard deviation of the alphas a method learned, and the mean of beta."""
+    """By data set: mean and standard deviation of the alphas a method learned, and the mean of beta."""
     found: dict[str, list[tuple[list[float], float]]] = {}
     for record in records:
         values = record.results.get(method, {})
@@ -149,7 +149,7 @@ def finish(
 
 
 def draw(cells: Cells, methods: Sequence[str], title: str, foot: str, path: Path) -> None:
-    """One panel a data set: ours and the paper's means with standard deviations, the difference above."""
+    """Draw one panel a data set: ours and the paper's means with standard deviations, the difference above."""
     from matplotlib.figure import Figure
 
     table = rows(cells, methods)

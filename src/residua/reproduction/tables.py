@@ -33,20 +33,20 @@ SPLITS = (
 
 
 def table1(options: Options, advance: Advance) -> Result:
-    """LP, and MLP and GNN plain, propagated and correlated, on ten data sets; or, protocol "best", our own models."""
+    """Measure LP, and MLP and GNN plain, propagated and correlated; or, protocol "best", our own models."""
     if options.protocol == "best":
         return best.table(options, advance)
     return _table("table1", "Table 1: transductive accuracy", paper.METHODS1, paper.CELLS1, options, advance)
 
 
 def table2(options: Options, advance: Advance) -> Result:
-    """Three other graph networks in place of GraphSAGE-mean."""
+    """Measure three other graph networks in place of GraphSAGE-mean."""
     title = "Table 2: transductive accuracy with other graph networks"
     return _table("table2", title, paper.METHODS2, paper.CELLS2, options, advance)
 
 
 def tasks(name: str, methods: Sequence[str], options: Options) -> list[Task]:
-    """Every training that the methods need, seed by seed so that an early stop leaves whole rows."""
+    """List every training that the methods need, seed by seed so that an early stop leaves whole rows."""
     trainings = list(dict.fromkeys(transductive.training_of(method) for method in methods))
     return [
         Task(name, dataset, training, seed, options.setting)

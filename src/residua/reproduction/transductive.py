@@ -32,7 +32,7 @@ def training_of(method: str) -> str:
 
 
 def work(task: Task) -> dict[str, Values]:
-    """Train once; the results of every method that this training answers for."""
+    """Train once, and return the results of every method that this training answers for."""
     data, split = sets.draw(task.dataset, task.seed, task.setting == QUICK)
     return measure(task, data, split, partial(sets.score, task.dataset))
 
@@ -41,7 +41,7 @@ def work(task: Task) -> dict[str, Values]:
 def measure(
     task: Task, data: Dataset, split: Split, score: Callable[[np.ndarray, np.ndarray], float]
 ) -> dict[str, Values]:
-    """The same for a data set and a split that the task does not name."""
+    """Do the same for a data set and a split that the task does not name."""
 
     def result(prediction: np.ndarray) -> Values:
         return {"score": score(data.y[split.test], prediction[split.test])}
@@ -59,7 +59,7 @@ def measure(
 
 
 def trained_for(task: Task, method: str, data: Dataset, split: Split) -> GraphRegressor:
-    """``method`` trained on the training labels of a split, as the authors do on that data set."""
+    """Return ``method`` trained on the training labels of a split, as the authors do on that data set."""
     lbfgs = task.dataset == "twitch"
     return trained(method, data.X, split.known(data.y), data.graph, task.seed, task.setting, lbfgs=lbfgs)
 
@@ -67,7 +67,7 @@ def trained_for(task: Task, method: str, data: Dataset, split: Split) -> GraphRe
 def trained(
     method: str, X: pd.DataFrame, y: np.ndarray, graph: Graph, seed: int, setting: str, lbfgs: bool = False
 ) -> GraphRegressor:
-    """``method`` (GNN, MLP, C-GNN, ...) trained by the authors' protocol on the labels y, NaN where unknown."""
+    """Return ``method`` (GNN, MLP, C-GNN, ...) trained by the authors' protocol on the labels y, NaN where unknown."""
     from residua import Network
 
     network = Network(NETWORKS[method.removeprefix("C-")], steps=STEPS[setting], lbfgs=lbfgs)
@@ -82,5 +82,5 @@ def base_of(model: GraphRegressor, X: pd.DataFrame, graph: Graph) -> np.ndarray:
 
 
 def propagated(values: np.ndarray, graph: Graph) -> np.ndarray:
-    """Label propagation, 0 where no label reaches."""
+    """Propagate labels; 0 where no label reaches."""
     return propagate(values, graph, fallback=0.0)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def layout(graph: Graph) -> Array:
-    """Positions for a graph that has none: near in the graph is near in the picture, the same at every call.
+    """Compute positions for a graph that has none: near in the graph is near in the picture, the same at every call.
 
     Pivot MDS (Brandes and Pich 2007: distances to a few far-apart nodes, projected to the plane) gives the
     broad shape; springs of length 1 with short-range repulsion give the detail. Components are laid out one

@@ -50,7 +50,7 @@ class Table:
         return where if column is None else f"{where}, column {column!r}"
 
     def need(self, column: str, option: str) -> str:
-        """``column``, which the file has."""
+        """Return ``column``, or refuse it where the file has none of that name."""
         if column in self.frame:
             return column
         near = difflib.get_close_matches(column, self.columns, 1)
@@ -67,7 +67,7 @@ class Table:
         return cells.mask(cells.isin(self.missing)) if self.missing and _is_text(cells) else cells
 
     def ids(self, column: str) -> pd.Series:
-        """Every cell an id: int64 where the file says that they are whole numbers, else text as it is written."""
+        """Return the column as ids: int64 where the file says that they are whole, else text as it is written."""
         cells = self.frame[column]
         if cells.isna().any():
             row = int(np.argmax(cells.isna()))
@@ -77,7 +77,7 @@ class Table:
         return as_text(cells)
 
     def numbers(self, column: str, remedy: str = "", settled: bool = False) -> np.ndarray:
-        """(n,) floats, NaN where a cell is empty; ``settled``: no option can change column or meaning of words."""
+        """Return floats (n,), NaN where a cell is empty; ``settled``: no option changes column or meaning of words."""
         cells = self.cells(column)
         if not (pd.api.types.is_numeric_dtype(cells.dtype) or _is_text(cells) or cells.isna().all()):
             raise ValueError(f"{self.path} column {column!r} holds {cells.dtype}, not numbers; give numbers.{remedy}")
@@ -155,5 +155,5 @@ def _word(value: Any) -> str:
 
 
 def shown(names: list[str], most: int = 12) -> str:
-    """Names for a message, not too many of them."""
+    """Join names for a message, not too many of them."""
     return ", ".join(map(printable, names[:most])) + (f", ... ({len(names)} in all)" if len(names) > most else "")

@@ -32,7 +32,7 @@ class Read(NamedTuple):
 
 
 def read_file(path: str | os.PathLike[str]) -> Read:
-    """The table in a file; an error names the file, the line and the remedy."""
+    """Read the table in a file; an error names the file, the line and the remedy."""
     path = Path(path)
     data = _bytes(path)
     if data.startswith(b"PAR1"):
@@ -73,7 +73,7 @@ def _checked(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
 
 
 def _separator(data: bytes, path: Path) -> str:
-    """The one that is most frequent in the header line: comma, semicolon or tabulator."""
+    """Return the separator that is most frequent in the header line: comma, semicolon or tabulator."""
     line = data.lstrip(b"\r\n").split(b"\n", 1)[0]
     try:
         header = line.decode("utf-8-sig")
@@ -205,7 +205,7 @@ def _read_parquet(path: Path, data: bytes) -> pd.DataFrame:
 
 
 def _check_size(claimed: Any, path: Path) -> None:
-    """A few bytes of Parquet can stand for any number of rows; memory for them is not asked for in vain."""
+    """Refuse a Parquet file whose rows take more memory than there is: a few bytes can stand for any number of them."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if 8 * claimed.num_rows * max(claimed.num_columns, 1) > memory:
         raise ValueError(

@@ -89,7 +89,7 @@ def read_again(nodes: PathLike, edges: PathLike, recipe: Recipe, skip_unknown: b
 
 
 def read_labels(path: PathLike, graph: Graph, recipe: Recipe) -> np.ndarray:
-    """(n,) labels of some nodes of a graph, from a table with an id and a target column; NaN elsewhere."""
+    """Read labels (n,) of some nodes of a graph, from a table with an id and a target column; NaN elsewhere."""
     table = Table.read(path, recipe.missing)
     ids, nodes = _unique_alike(table, table.need(recipe.id, "the id column of the model"), graph)
     labels = table.numbers(table.need(recipe.target, "the target of the model"), settled=True)
@@ -109,7 +109,7 @@ def read_labels(path: PathLike, graph: Graph, recipe: Recipe) -> np.ndarray:
 
 
 def rows_like(path: PathLike, graph: Graph, recipe: Recipe | None, numbers: tuple[str, ...] = ()) -> pd.DataFrame:
-    """A node table with its rows in the order of a graph's nodes.
+    """Return a node table with its rows in the order of a graph's nodes.
 
     Columns of numbers come as such, and others as text; those named in ``numbers`` have to be numbers.
     """
@@ -198,7 +198,7 @@ def _graph(nodes: Table, edges: Table, recipe: Recipe, skip_unknown: bool) -> tu
 
 
 def _alike(*columns: pd.Series) -> list[pd.Series]:
-    """Ids of one kind: numbers where all are, else text."""
+    """Return ids of one kind: numbers where all are, else text."""
     if all(column.dtype == np.int64 for column in columns):
         return list(columns)
     return [as_text(column) for column in columns]

@@ -58,12 +58,12 @@ class Recipe:
 
     @property
     def feature_names(self) -> list[str]:
-        """Of the encoded columns."""
+        """Names of the encoded columns."""
         return [*self.medians, *(f"{column}={value}" for column, values in self.values.items() for value in values)]
 
     @cached_property
     def transformer(self) -> ColumnTransformer:
-        """Scikit-learn's, fitted: a table of one row has the medians for its medians."""
+        """Scikit-learn's encoder, fitted: a table of one row has the medians for its medians."""
         from sklearn.compose import ColumnTransformer
         from sklearn.impute import SimpleImputer
         from sklearn.preprocessing import OneHotEncoder
@@ -105,7 +105,7 @@ class Recipe:
 
 
 def other_reading(column: str) -> str:
-    """What else may be done about a column that is not quite numbers."""
+    """Say what else may be done about a column that is not quite numbers."""
     return f", or read the column as text: --categorical {column}, or leave it out: --exclude {column}"
 
 
@@ -125,7 +125,7 @@ def choose_columns(
     categorical: tuple[str, ...],
     exclude: tuple[str, ...],
 ) -> Chosen:
-    """Which columns become features: those asked for, else all that can."""
+    """Choose which columns become features: those asked for, else all that can."""
     for option, names in (("--features", features or ()), ("--categorical", categorical), ("--exclude", exclude)):
         for name in names:
             nodes.need(name, option)

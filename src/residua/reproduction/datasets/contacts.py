@@ -91,7 +91,7 @@ def _unpacked(path: Path) -> Path:
 
 
 def _read(path: Path, columns: Sequence[str]) -> pd.DataFrame:
-    """Columns of a file as numbers, NaN where a cell is none."""
+    """Read columns of a file as numbers, NaN where a cell is none."""
     with reading(path):
         table = pd.read_csv(path, sep="\t", dtype=str, encoding="latin-1")
         table.columns = table.columns.str.strip().str.upper()
@@ -102,7 +102,7 @@ def _read(path: Path, columns: Sequence[str]) -> pd.DataFrame:
 
 
 def assemble(people: pd.DataFrame, ties: pd.DataFrame, name: str, notes: tuple[str, ...], source: str) -> Dataset:
-    """The largest connected part of people (SEX, RACE, BEHAV by id) and ties (ID1, ID2)."""
+    """Return the largest connected part of people (SEX, RACE, BEHAV by id) and ties (ID1, ID2)."""
     pairs = pd.DataFrame(np.sort(ties[["ID1", "ID2"]].to_numpy(), axis=1)).drop_duplicates()
     everyone = Graph.from_edges(pairs[0], pairs[1])
     largest = everyone.nodes[everyone.components == np.bincount(everyone.components).argmax()]

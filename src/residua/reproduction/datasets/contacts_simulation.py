@@ -69,7 +69,7 @@ def simulate_contacts(random_state: int = 0) -> Dataset:
 
 
 def _grow(interviewed: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Whom each newcomer meets, in proportion to their pull; the first meets nobody (-1)."""
+    """Draw whom each newcomer meets, in proportion to their pull; the first meets nobody (-1)."""
     pull = np.where(interviewed, rng.pareto(TAIL, N_PEOPLE), STRANGER)
     reach = np.cumsum(pull)
     met = np.searchsorted(reach, rng.random(N_PEOPLE - 1) * reach[:-1], side="right")
@@ -77,7 +77,7 @@ def _grow(interviewed: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def _inherit(parent: np.ndarray, opposite: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Sex and race, each given those of whom a newcomer meets."""
+    """Draw sex and race, each given those of whom a newcomer meets."""
     sex = np.zeros(N_PEOPLE, np.int64)
     race = rng.choice(RACES, size=N_PEOPLE, p=RACE_SHARE)
     alike = rng.random(N_PEOPLE) < SAME_RACE
@@ -90,7 +90,7 @@ def _inherit(parent: np.ndarray, opposite: np.ndarray, rng: np.random.Generator)
 
 
 def _close_circles(tree: np.ndarray, sex: np.ndarray, opposite: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """The tree and further ties of the kinds asked for, more often between people with many partners."""
+    """Add to the tree further ties of the kinds asked for, more often between people with many partners."""
     met = {(int(a), int(b)) for a, b in tree}
     ends = tree.ravel()
     for different in opposite:
@@ -103,7 +103,7 @@ def _close_circles(tree: np.ndarray, sex: np.ndarray, opposite: np.ndarray, rng:
 
 
 def _behaviour(sex: np.ndarray, interviewed: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """A code 0, 1 or 2, or -9 where it is not on record."""
+    """Draw a code 0, 1 or 2, or -9 where it is not on record."""
     share = np.cumsum(np.array(BEHAVIOUR), axis=1)[sex]
     code = (rng.random(N_PEOPLE)[:, None] > share[:, :2]).sum(axis=1)
     recorded = rng.random(N_PEOPLE) < np.asarray(RECORDED)[interviewed.astype(int)]

@@ -99,7 +99,7 @@ def _load(target: str, year: int, self_loops: bool) -> Dataset:
 
 
 def _statistics(raw: pd.DataFrame) -> pd.DataFrame:
-    """The seven statistics. Votes are filled before the margin is taken, as the authors do."""
+    """Read the seven statistics. Votes are filled before the margin is taken, as the authors do."""
     filled = raw.fillna(raw.mean())
     dem, gop = filled.pop("dem"), filled.pop("gop")
     with np.errstate(all="ignore"):  # what overflows is refused
@@ -107,7 +107,7 @@ def _statistics(raw: pd.DataFrame) -> pd.DataFrame:
 
 
 def _read_adjacency(path: Path) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
-    """Name and state of each county by ascending FIPS; both ends of every row."""
+    """Read name and state of each county by ascending FIPS; both ends of every row."""
     with reading(path):
         columns = ["county", "fips", "neighbour", "other"]
         rows = pd.read_csv(path, sep="\t", header=None, names=columns, dtype=str, encoding="latin-1")
@@ -123,7 +123,7 @@ def _read_adjacency(path: Path) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
 
 
 def _read_column(name: str, year: int) -> pd.Series:
-    """One column by five-digit FIPS text, NaN where the cell is empty."""
+    """Read one column by five-digit FIPS text, NaN where the cell is empty."""
     file, column = COLUMNS[name]
     path = find_file(f"election/{file}")
     fips = "fips_code" if file == "election.csv" else "FIPS"

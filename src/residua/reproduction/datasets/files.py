@@ -55,7 +55,7 @@ def data_folder() -> Path:
 
 
 def find_file(name: str, progress: Progress | None = None) -> Path:
-    """A file with the right checksum, downloaded where there is no folder of one's own.
+    """Return a file with the right checksum, downloaded where there is no folder of one's own.
 
     Parameters
     ----------
@@ -89,12 +89,12 @@ def find_file(name: str, progress: Progress | None = None) -> Path:
 
 
 def is_intact(path: Path, name: str) -> bool:
-    """The file at ``path`` is the listed one."""
+    """Whether the file at ``path`` is the listed one."""
     return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == checksums()[name]
 
 
 def _download(name: str, progress: Progress | None) -> Path:
-    """The file in the cache. pooch downloads beside it and renames, so that no process sees half a file."""
+    """Return the file in the cache. pooch downloads beside it and renames, so that no process sees half a file."""
     import pooch
 
     folder = cache_folder()
@@ -143,7 +143,7 @@ class _Bar:
 
 @contextmanager
 def _quiet(logger: logging.Logger) -> Iterator[None]:
-    """The library prints nothing; whoever wants to see a download passes ``progress``."""
+    """Keep pooch from printing; whoever wants to see a download passes ``progress``."""
     level = logger.level
     logger.setLevel(logging.WARNING)
     try:
@@ -154,7 +154,7 @@ def _quiet(logger: logging.Logger) -> Iterator[None]:
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Whatever goes wrong while a file, or the files of a folder, are read becomes one line that names it."""
+    """Turn whatever goes wrong while a file, or the files of a folder, are read into one line that names it."""
     try:
         yield
     except DataFileError:

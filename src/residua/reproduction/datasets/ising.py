@@ -105,7 +105,7 @@ def grid_graph(size: int) -> Graph:
 
 
 def draw_spins(field: np.ndarray, coupling: float, sweeps: int, rng: np.random.Generator) -> np.ndarray:
-    """Spins in each of several independent grids; ``field`` has shape (grids, rows, columns)."""
+    """Draw spins in each of several independent grids; ``field`` has shape (grids, rows, columns)."""
     spins = rng.choice([-1.0, 1.0], size=field.shape)
     rows, columns = np.indices(field.shape[1:])
     black = (rows + columns) % 2 == 0

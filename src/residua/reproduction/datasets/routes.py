@@ -22,7 +22,7 @@ EQUAL = 1e-9  # times that differ by less, relatively, are equal
 def trips(
     tail: np.ndarray, head: np.ndarray, time: np.ndarray, limits: np.ndarray, zones: np.ndarray | None = None
 ) -> np.ndarray:
-    """Trips on every link, (m, len(limits)), if each junction sends one to all others within a limit.
+    """Count trips on every link if each junction sends one to all others within a limit.
 
     Parameters
     ----------

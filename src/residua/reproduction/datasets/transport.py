@@ -124,7 +124,7 @@ def _load(city: str, opposite: bool, with_trips: bool) -> Dataset:
 
 
 def _read_links(network: Network) -> pd.DataFrame:
-    """Tail, head, features, volume and midpoint of each link, ordered by tail and head."""
+    """Read tail, head, features, volume and midpoint of each link, ordered by tail and head."""
     net, flow, node = (network.path(kind) for kind in ("net", "flow", "node"))
     assert net is not None
     assert flow is not None
@@ -145,7 +145,7 @@ def _read_links(network: Network) -> pd.DataFrame:
 
 
 def _read_rows(path: Path, width: int) -> np.ndarray:
-    """The first ``width`` numbers of every row of a TNTP file; ``<``, ``~`` and words begin other lines."""
+    """Read the first ``width`` numbers of every row of a TNTP file; ``<``, ``~`` and words begin other lines."""
     with reading(path):
         lines = path.read_text(encoding="utf-8").replace(";", " ").replace(":", " ").splitlines()
         fields = [line.split() for line in lines if line.strip()[:1].isdigit()]

@@ -82,7 +82,7 @@ def _file(country: str, kind: str) -> Path:
 
 
 def _read_features(path: Path) -> sp.csr_array:
-    """(n, 3170) of 0 and 1; a feature listed twice for a node counts once."""
+    """Read the features, (n, 3170) of 0 and 1; a feature listed twice for a node counts once."""
     with reading(path):
         lists = {int(node): sorted(set(numbers)) for node, numbers in json.loads(path.read_text("utf-8")).items()}
         if sorted(lists) != list(range(len(lists))):
@@ -104,7 +104,7 @@ def _components(rows: sp.csr_array) -> np.ndarray:
 
 
 def _read_target(path: Path, n: int) -> tuple[pd.DataFrame, int]:
-    """What is known of each streamer, by number; and how many rows were repeats."""
+    """Read what is known of each streamer, by number; and how many rows were repeats."""
     with reading(path):
         table = pd.read_csv(path, usecols=["days", "mature", "views", "partner", "new_id"])
         kept = table.drop_duplicates("new_id").set_index("new_id").sort_index().rename_axis("streamer")

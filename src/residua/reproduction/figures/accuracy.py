@@ -50,7 +50,7 @@ GRIDS = {
 
 @cache
 def _problem() -> tuple[list[Sparse], np.ndarray, float, float]:
-    """S, the unlabelled half, and the true h and slope."""
+    """Return S, the unlabelled half, and the true h and slope."""
     terms = list(watts_strogatz(NODES).operators.values())
     unlabelled = np.sort(np.random.default_rng(1).permutation(NODES)[: NODES // 2])
     exact = Eigen().prepare(terms, unlabelled)
@@ -58,7 +58,7 @@ def _problem() -> tuple[list[Sparse], np.ndarray, float, float]:
 
 
 def work(task: Task) -> dict[str, Values]:
-    """Relative errors (steps, probes) of both estimators with the probes of one seed."""
+    """Measure relative errors (steps, probes) of both estimators with the probes of one seed."""
     grid = GRIDS[task.setting]
     return {kind: _errors(grid, control, task.seed) for kind, control in KINDS.items()}
 
@@ -78,7 +78,7 @@ def _errors(grid: Grid, control: bool, seed: int) -> Values:
 
 
 def fig_accuracy(options: Options, advance: Advance) -> Result:
-    """Error of the log-determinant and of its slope over probes and steps, with and without control variates."""
+    """Draw the error of the log-determinant and its slope over probes and steps, with and without control variates."""
     grid = GRIDS[options.setting]
     runs = 6 if options.quick else RUNS_PER_SEED * options.seeds
     seeds = range(options.first_seed, options.first_seed + runs)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 
 def best_seconds(task: Callable[[], object], repeats: int = 3) -> float:
-    """The shortest of several: what the machine can do when nothing else disturbs it."""
+    """Time a call several times and return the shortest: what the machine can do when nothing else disturbs it."""
     times = []
     for _ in range(repeats):
         gc.collect()

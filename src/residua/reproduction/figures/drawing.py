@@ -35,7 +35,7 @@ def page(width: float, height: float, title: str, subtitle: str, source: str = "
 
 
 def content(figure: Figure, head: float = 0.7, foot: float = 0.3, sides: float = 0.1) -> tuple[float, ...]:
-    """Left, bottom, right and top of what is left for axes, lengths in inches turned to shares."""
+    """Return left, bottom, right and top of what is left for axes, lengths in inches turned to shares."""
     width, height = figure.get_size_inches()
     return sides / width, foot / height, 1 - sides / width, 1 - head / height
 
@@ -48,7 +48,7 @@ def panels(figure: Figure, rows: int, columns: int, *, head: float = 0.7, foot: 
 
 
 def tidy(ax: Axes, title: str = "", x: str = "", y: str = "") -> None:
-    """Two spines, a faint grid and words."""
+    """Give axes two spines, a faint grid and words."""
     ax.set_title(title, loc="left", fontsize=10.5, color=INK, pad=6)
     ax.set_xlabel(x, fontsize=9, color=INK)
     ax.set_ylabel(y, fontsize=9, color=INK)
@@ -62,7 +62,7 @@ def tidy(ax: Axes, title: str = "", x: str = "", y: str = "") -> None:
 
 
 def curve(ax: Axes, x: np.ndarray, scores: np.ndarray, method: str, label: str | None = None) -> None:
-    """The mean of scores (seeds, points) with a band of one standard deviation of the seeds either way."""
+    """Draw the mean of scores (seeds, points) with a band of one standard deviation of the seeds either way."""
     mean = scores.mean(axis=0)
     colour = COLOURS[method]
     if len(scores) > 1:
@@ -73,14 +73,14 @@ def curve(ax: Axes, x: np.ndarray, scores: np.ndarray, method: str, label: str |
 
 
 def reference(ax: Axes, points: Mapping[int, float], method: str) -> None:
-    """Numbers of the authors: hollow marks, joined by dashes where there are several."""
+    """Draw numbers of the authors: hollow marks, joined by dashes where there are several."""
     x, y = list(points), list(points.values())
     style: dict[str, Any] = {"color": COLOURS[method], "marker": MARKERS[method], "markersize": 8, "linewidth": 1.1}
     ax.plot(x, y, linestyle=(0, (4, 3)), markerfacecolor="none", markeredgewidth=1.2, zorder=2, **style)
 
 
 def legend(figure: Figure, ax: Axes, extra: Sequence[Any] = ()) -> None:
-    """What the lines of ``ax`` mean, in a row below the subtitle; ``extra`` handles come last."""
+    """Explain the lines of ``ax`` in a row below the subtitle; ``extra`` handles come last."""
     handles = [*ax.get_legend_handles_labels()[0], *extra]
     width, height = figure.get_size_inches()
     style: dict[str, Any] = {
@@ -96,14 +96,14 @@ def legend(figure: Figure, ax: Axes, extra: Sequence[Any] = ()) -> None:
 
 
 def reference_key(text: str) -> Any:
-    """A handle for the legend: what hollow marks are."""
+    """Return a handle for the legend that explains hollow marks."""
     from matplotlib.lines import Line2D
 
     return Line2D([], [], color=QUIET, linestyle=(0, (4, 3)), marker="o", markerfacecolor="none", label=text)
 
 
 def point_map(ax: Axes, places: np.ndarray, values: np.ndarray, width: float, **colours: Any) -> Any:
-    """Dots at longitude and latitude (2, n) on a map some inches wide, small and grey where there is no value (NaN)."""
+    """Draw dots at longitude and latitude (2, n) on a map some inches wide, small and grey where NaN."""
     longitude, latitude = places
     ax.set_aspect(1 / np.cos(np.radians(latitude.mean())))
     ax.axis("off")

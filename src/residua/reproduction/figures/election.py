@@ -24,7 +24,7 @@ RESIDUALS = "de"  # the panels that show them
 
 
 def work(task: Task) -> dict[str, Values]:
-    """Base and final prediction of one model at every county."""
+    """Compute base and final prediction of one model at every county."""
     data = load_county("election", YEAR)
     split = random_split(len(data.y), task.seed, SHARE)
     known = split.known(data.y)
@@ -46,7 +46,7 @@ def work(task: Task) -> dict[str, Values]:
 
 
 def fig_election(options: Options, advance: Advance) -> Result:
-    """Six maps: 30 % of the labels, base prediction, its residuals, their interpolation, the sum."""
+    """Draw six maps: 30 % of the labels, base prediction, its residuals, their interpolation, the sum."""
     tasks = [Task(NAME, f"election-{YEAR}", method, options.first_seed, options.setting) for method in ("C-GNN", "GNN")]
     records = run(tasks, work, records_path(options, NAME), jobs=options.jobs, advance=advance)
     joint, plain = records[0].results["C-GNN"], records[1].results["GNN"]

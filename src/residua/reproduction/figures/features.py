@@ -30,7 +30,7 @@ FULL = 6
 
 
 def work(task: Task) -> dict[str, Values]:
-    """Test R2 with the first d features of one split."""
+    """Measure test R2 with the first d features of one split."""
     data = load_county("income", 2012)
     d = int(task.dataset.rpartition("-")[2])
     X = data.X.iloc[:, :d] if d else pd.DataFrame({"constant": 1.0}, index=data.X.index)
@@ -38,7 +38,7 @@ def work(task: Task) -> dict[str, Values]:
 
 
 def fig_features(options: Options, advance: Advance) -> Result:
-    """Accuracy for county incomes by number of features: LP, GNN, LP-GNN and C-GNN."""
+    """Draw accuracy for county incomes by number of features: LP, GNN, LP-GNN and C-GNN."""
     counts = COUNTS[options.setting]
     tasks = [
         Task(NAME, f"income-{d}", method, seed, options.setting)
@@ -69,7 +69,7 @@ def fig_features(options: Options, advance: Advance) -> Result:
 
 
 def _by_count(records: list[Record], method: str, counts: tuple[int, ...]) -> np.ndarray:
-    """(seeds, counts)."""
+    """Scores (seeds, counts)."""
     return np.stack([scores_of(records, method, dataset=f"income-{d}") for d in counts], axis=1)
 
 

@@ -70,7 +70,7 @@ def work(task: Task) -> dict[str, Values]:
 
 
 def _predicted(model: GraphRegressor, new: Dataset, known: np.ndarray, steps: int) -> np.ndarray:
-    """At every node of the new graph."""
+    """Predict every node of the new graph."""
     if model.correlation == "learned":
         found: np.ndarray = model.predict(new.X, known, graph=new.graph)
         return found
@@ -80,7 +80,7 @@ def _predicted(model: GraphRegressor, new: Dataset, known: np.ndarray, steps: in
 
 
 def fig_inductive(options: Options, advance: Advance) -> Result:
-    """Accuracy on a new graph by share of its labels: C-GNN conditioned on them, GNN and MLP fine-tuned with them."""
+    """Draw accuracy on a new graph by share of its labels: C-GNN conditioned on them, GNN and MLP fine-tuned."""
     names = chosen(options.datasets, DATASETS, "datasets")
     methods = chosen(options.methods, METHODS, "methods")
     tasks = [

@@ -26,7 +26,7 @@ TITLES = {"ising+": "neighbours alike", "ising-": "neighbours opposed"}
 
 
 def work(task: Task) -> dict[str, Values]:
-    """Predictions of one method at every node."""
+    """Predict with one method at every node."""
     data, split = draw(task.dataset, task.seed, task.setting == QUICK)
     known = split.known(data.y)
     more: Values = {}
@@ -49,7 +49,7 @@ def work(task: Task) -> dict[str, Values]:
 
 
 def fig_ising(options: Options, advance: Advance) -> Result:
-    """Pictures of the spins of Ising+ and Ising-, and of what LP, GNN and C-GNN predict of them."""
+    """Draw the spins of Ising+ and Ising-, and of what LP, GNN and C-GNN predict of them."""
     tasks = [Task(NAME, name, method, options.first_seed, options.setting) for name in COUPLING for method in METHODS]
     records = run(tasks, work, records_path(options, NAME), jobs=options.jobs, advance=advance)
     found = {(r.task.dataset, r.task.method): r.results[r.task.method] for r in records}

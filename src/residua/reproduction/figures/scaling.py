@@ -34,7 +34,7 @@ LINES = {
 
 
 def work(task: Task) -> dict[str, Values]:
-    """Seconds on one graph, best of three."""
+    """Measure seconds on one graph, best of three."""
     n = int(task.dataset.rpartition("-")[2])
     _measure(watts_strogatz(200), 1)  # compiles or loads every kernel
     graph = watts_strogatz(n)
@@ -57,7 +57,7 @@ def _evaluate(graph: Graph, residual: np.ndarray) -> None:
 
 
 def fig_scaling(options: Options, advance: Advance) -> Result:
-    """Time of one likelihood with gradient, and of a whole fit, against the number of edges."""
+    """Draw the time of one likelihood with gradient, and of a whole fit, against the number of edges."""
     sizes = SIZES[options.setting]
     tasks = [Task(NAME, f"watts-strogatz-{n}", "time", 0, options.setting) for n in sizes]
     # One at a time, whatever ``jobs`` says: clocks that run side by side disturb one another.
@@ -90,7 +90,7 @@ def _large(records: list[Record]) -> list[Record]:
 
 
 def exponent(records: list[Record], line: str) -> tuple[float, float]:
-    """The p and c of the fit."""
+    """Fit seconds = c edges^p; return p and c."""
     large = _large(records)
     edges, seconds = _points(large if len(large) > 1 else records, line)
     slope, constant = np.polyfit(np.log(edges), np.log(seconds), 1)

@@ -18,7 +18,7 @@ def watts_strogatz(n: int, degree: int = 10, rewired: float = 0.1, seed: int = 0
 def watts_strogatz_edges(
     n: int, degree: int = 10, rewired: float = 0.1, seed: int = 0
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Its edges, each once."""
+    """Edges of a small world, each once."""
     rng = np.random.default_rng(seed)
     source = np.repeat(np.arange(n), degree // 2)
     target = (source + np.tile(np.arange(1, degree // 2 + 1), n)) % n
@@ -31,7 +31,7 @@ def watts_strogatz_edges(
 
 
 def correlated_residuals(graph: Graph, alpha: float, labelled: float, seed: int = 0) -> np.ndarray:
-    """A draw from the model with beta = 1, NaN where unlabelled."""
+    """Draw from the model with beta = 1, NaN where unlabelled."""
     rng = np.random.default_rng(seed)
     precision = unit_precision(list(graph.operators.values()), np.array([alpha]))
     residual = Solver().solve(precision, precision_noise(precision, 1, rng)).X[:, 0]

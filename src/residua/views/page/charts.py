@@ -34,7 +34,7 @@ def node_map(
     first: Colours,
     graph: Graph,
 ) -> Figure:
-    """The map: all columns by field, and what a hover calls those with text and those with numbers.
+    """Draw the map: all columns by field, and what a hover calls those with text and those with numbers.
 
     The page's script finds the models named "nodes", "areas" and "edges-0" .. and the fields "x", "y" and "radius".
     """
@@ -58,7 +58,7 @@ def node_map(
 
 
 def edge_lines(drawing: Drawing, graph: Graph) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """For each edge type one line with gaps, x and y; nothing where there are too many edges to see any."""
+    """Return for each edge type one line with gaps, x and y; nothing where there are too many edges to see any."""
     if not 0 < graph.n_edges <= MAX_EDGES:
         return {}
     lines = {}
@@ -81,7 +81,7 @@ def cloud(
     scale: tuple[float, float] | None = None,
     colour: str = BLUE,
 ) -> Figure:
-    """Points with a line through the origin of this slope, or on one scale with its diagonal.
+    """Draw points with a line through the origin of this slope, or on one scale with its diagonal.
 
     More than 5,000 points are drawn as a random 5,000 of them.
     """
@@ -162,7 +162,7 @@ def _fill(first: Colours) -> dict[str, Any]:
 
 
 def _highlight(renderer: Any) -> None:
-    """A chosen node is ringed; the others stay as they are."""
+    """Ring a chosen node; the others stay as they are."""
     renderer.nonselection_glyph = renderer.glyph  # the same one, so that a change of layer reaches it
     renderer.selection_glyph = renderer.glyph.clone(line_color="#111111", line_width=3, line_alpha=1)
 
@@ -172,7 +172,7 @@ def _edge_alpha(graph: Graph) -> float:
 
 
 def _hover(renderer: Any, texts: Mapping[str, str], numbers: Mapping[str, str]) -> HoverTool:
-    """Texts by Bokeh, escaped; numbers with 4 digits, and a dash for one that is not there.
+    """Show texts by Bokeh, escaped; numbers with 4 digits, and a dash for one that is not there.
 
     Bokeh writes NaN before it asks a formatter, so numbers are asked for by the name of their field, given as the
     format of the node's index.
@@ -201,7 +201,7 @@ def _source(columns: Mapping[str, np.ndarray]) -> ColumnDataSource:
 
 
 def _fit_ranges(plot: Figure, x: np.ndarray, y: np.ndarray) -> None:
-    """All points but the farthest few, with 0 in the middle."""
+    """Show all points but the farthest few, with 0 in the middle."""
     for values, span in ((x, plot.x_range), (y, plot.y_range)):
         reach = 1.15 * float(np.quantile(np.abs(values), 0.998)) or 1.0
         span.update(start=-reach, end=reach)

@@ -62,7 +62,7 @@ class Colours:
 
 
 def make_drawing(graph: Graph, positions: Any, polygons: Any) -> Drawing:
-    """Areas where there are polygons, dots at the positions given, or a layout."""
+    """Place areas where there are polygons, dots at the positions given, or a layout."""
     if polygons is not None:
         return _with_areas(graph, positions, polygons)
     if positions is None:
@@ -128,7 +128,7 @@ def colours(values: Mapping[str, np.ndarray], clip: float = 0.01) -> dict[str, C
 
 
 def plum() -> Colormap:
-    """Pale where sure, dark where not: no end is lost on white, and none looks like a value."""
+    """A colour map, pale where sure, dark where not: no end is lost on white, and none looks like a value."""
     from matplotlib import colormaps
     from matplotlib.colors import ListedColormap
 

@@ -20,7 +20,7 @@ FINE = 4000  # grid cells across the picture: nothing smaller is seen
 
 
 def read_shapes(polygons: Any, nodes: np.ndarray) -> dict[int, Shape]:
-    """Shapes by the index of their node in ``nodes``.
+    """Return shapes by the index of their node in ``nodes``.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def _collection(polygons: Any) -> Mapping[str, Any]:
 
 
 def _features(collection: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Features with plain geometry."""
+    """Yield features with plain geometry."""
     if collection["type"] == "FeatureCollection":
         for f in collection["features"]:
             yield {"id": f.get("id"), "properties": f.get("properties") or {}, "geometry": f.get("geometry")}
@@ -122,7 +122,7 @@ def _features(collection: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _decode_arcs(topology: Mapping[str, Any]) -> list[np.ndarray]:
-    """TopoJSON stores arcs as steps on a grid where it has a transform."""
+    """Return the arcs of TopoJSON, which stores them as steps on a grid where it has a transform."""
     arcs = [np.asarray(arc, float)[:, :2] for arc in topology["arcs"]]
     if "transform" not in topology:
         return arcs
