@@ -13,6 +13,7 @@ _HOME = {
     "Cholesky": "residua.linalg",
     "CorrelationFit": "residua.field",
     "Eigen": "residua.linalg",
+    "FittedField": "residua.field.fitted",
     "Graph": "residua.graph",
     "GraphRegressor": "residua.estimator",
     "Lanczos": "residua.linalg",
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from residua.field import CorrelationFit as CorrelationFit
     from residua.field import fit_correlation as fit_correlation
     from residua.field import propagate as propagate
+    from residua.field.fitted import FittedField as FittedField
     from residua.graph import Graph as Graph
     from residua.io.model_file import ModelFileError as ModelFileError
     from residua.io.model_file import load as load

@@ -14,23 +14,25 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
 
 from residua.estimator import GraphRegressor
 from residua.graph import Graph
-from residua.prediction import conformal_quantile, score_unseen
-from residua.validation import check_choice, check_fitted, check_share, check_values
+from residua.linalg.workspace import Workspace
+from residua.predictor import Predictor
+from residua.validation import check_fitted
 
 FEW = 20  # labels left out by all models; with fewer their errors are taken to be the same
 
 
-class Average:
+class Average(Predictor, Workspace):
     """Several fitted models as one: usually better than each of them if they are about equally good.
 
     Parameters
     ----------
-    models : fitted ``GraphRegressor``s of the same labels on the same graph, of any kinds
-    weights : one number a model, made to add up to 1; equal by default. Give a model that is clearly worse less
+    models : sequence of GraphRegressor
+        Fitted models of the same labels on the same graph, of any kinds.
+    weights : sequence of float, optional
+        One number a model, made to add up to 1; equal by default. Give a model that is clearly worse less.
 
     Examples
     --------
@@ -56,93 +58,58 @@ class Average:
                 raise ValueError(f"models[{k}] was fitted on another graph or other labels than models[0].")
         self.weights = _checked_weights(weights, len(self.models))
 
+    @property
+    def graph_(self) -> Graph:
+        """Training graph."""
+        return self.models[0].graph_
+
+    @property
+    def y_(self) -> np.ndarray:
+        """(n,) labels of the fit, NaN where unknown."""
+        return self.models[0].y_
+
     @cached_property
     def correlation_(self) -> np.ndarray:
         """(K, K) correlation of the models' standardised errors at labels that all of them left out."""
-        scores = self._scores
-        if scores.shape[1] < FEW:
-            return np.ones((len(self.models),) * 2)
-        return np.corrcoef(scores).reshape((len(self.models),) * 2)
+        error, std = self._left_out
+        shape = (len(self.models),) * 2
+        return np.ones(shape) if error.shape[1] < FEW else np.corrcoef(error / std).reshape(shape)
 
     @cached_property
     def _left_out(self) -> tuple[np.ndarray, np.ndarray]:
         """Errors and standard deviations (K, labels) at the labels that all models left out."""
-        own = [model._own for model in self.models]
-        unseen = np.logical_and.reduce([p.out_of_sample_labels for p in own])
-        if any(p.out_of_sample is not None and not p.out_of_sample.any() for p in own):
+        fields = [model.field_ for model in self.models]
+        unseen = np.logical_and.reduce([field.prediction.out_of_sample_labels for field in fields])
+        if any(field.in_sample for field in fields):
             self._warn("a model was trained on every label, so errors are told too small")
         elif unseen.sum() < FEW:
             self._warn(
                 f"the models left only {unseen.sum()} labels out in common, so their errors are taken to be the same "
                 "and intervals to be Gaussian; give all networks one random_state, or ensemble=4 or more"
             )
-        error = np.stack([p.left_out.error[unseen] for p in own])
-        return error, np.sqrt(np.stack([p.left_out.variance[unseen] for p in own]))
+        found = [field.prediction.leave_one_out for field in fields]
+        error, variance = np.stack([f.error[unseen] for f in found]), np.stack([f.variance[unseen] for f in found])
+        return error, np.sqrt(variance)
 
     @staticmethod
     def _warn(what: str) -> None:
         warnings.warn(f"Average: {what}.", UserWarning, stacklevel=2)
 
-    @property
-    def _scores(self) -> np.ndarray:
-        error, std = self._left_out
-        return error / std
-
     def _combined(self, stds: np.ndarray) -> np.ndarray:
         weighted = self.weights[:, None] * stds
         return np.sqrt(np.maximum(np.einsum("ki,kl,li->i", weighted, self.correlation_, weighted), 0.0))
 
-    def predict(
-        self,
-        X: Any = None,
-        y: Any = None,
-        *,
-        graph: Graph | None = None,
-        return_std: bool = False,
-        known: str = "label",
-    ) -> Any:
-        """As ``GraphRegressor.predict``, averaged."""
-        parts = [m.predict(X, y, graph=graph, return_std=return_std, known=known) for m in self.models]
-        if not return_std:
-            return self.weights @ np.stack(parts)
+    def _moments(self, X: Any, y: Any, graph: Graph | None, left_out: bool, std: bool) -> tuple[np.ndarray, Any]:
+        known = "predict" if left_out else "label"
+        parts = [model.predict(X, y, graph=graph, return_std=std, known=known) for model in self.models]
+        if not std:
+            return self.weights @ np.stack(parts), None
         means, stds = (np.stack(part) for part in zip(*parts, strict=True))
         return self.weights @ means, self._combined(stds)
 
-    def predict_interval(
-        self,
-        X: Any = None,
-        y: Any = None,
-        *,
-        graph: Graph | None = None,
-        coverage: float = 0.9,
-        method: str = "conformal",
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """As ``GraphRegressor.predict_interval``, around the average."""
-        check_choice(method, ("conformal", "gaussian"), "method")
-        check_share(coverage, "coverage")
-        mean, std = self.predict(X, y, graph=graph, return_std=True)
-        width = ndtri((1 + coverage) / 2)
-        error, spread = self._left_out
-        if method == "conformal" and error.shape[1] >= FEW:
-            width = conformal_quantile(np.abs(self.weights @ error) / self._combined(spread), coverage)
-        return mean - width * std, mean + width * std
-
-    def score(self, X: Any, y: Any, *, known: Any = None, graph: Graph | None = None) -> float:
-        """R2 at nodes whose label was unknown to the models; arguments as in ``GraphRegressor.score``."""
-        first = self.models[0]
-        own = graph is None or graph is first.graph_
-        graph = first.graph_ if graph is None else graph
-        mean = self.predict(y=known) if own else self.predict(X, known, graph=graph)
-        unseen = np.isnan(first.y_) if own else np.ones(len(mean), bool)
-        if known is not None:
-            unseen &= np.isnan(check_values(known, graph, "known"))
-        return score_unseen(check_values(y, graph, "y"), mean, unseen)
-
-    def save(self, path: Any) -> None:
-        """Write the average and its models to one file, whole or not at all; ``residua.load`` reads it."""
-        from residua.io.model_file import save
-
-        save(self, path)
+    def _scores(self) -> np.ndarray | None:
+        error, std = self._left_out
+        return None if error.shape[1] < FEW else np.abs(self.weights @ error) / self._combined(std)
 
     def __repr__(self) -> str:
         return f"Average([{', '.join(m.base_.name for m in self.models)}])"

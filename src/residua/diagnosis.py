@@ -3,34 +3,68 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri
 
 from residua import metrics
+from residua.field.fitted import FittedField
+from residua.field.prediction import Prediction
 from residua.graph import Graph
+from residua.intervals import gaussian_width
 
 LEVELS = (0.5, 0.8, 0.9, 0.95)
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """Leave-one-out accuracy of base and corrected predictions, and the correlation before and after."""
+    """Leave-one-out accuracy of base and corrected predictions, and the correlation before and after.
 
-    n_labelled: int  # labels that had no part in the training of what predicts them
-    r2_base: float  # NaN for a base that was trained with the correlation and never stood alone
+    Parameters
+    ----------
+    n_labelled : int
+        Labels that had no part in the training of what predicts them.
+    r2_base : float
+        R2 of the base; NaN for one that was trained with the correlation and never stood alone.
+    r2_corrected : float
+        R2 of the corrected predictions.
+    moran_base : MoranResult or None
+        Moran's I of the residuals; None where it is not defined: constant errors or no edge among labels.
+    moran_corrected : MoranResult or None
+        Moran's I of the residuals decorrelated by the model: near 0 if it is right.
+    alpha : dict of float
+        Correlation along the edges of each type.
+    alpha_interval : dict of (float, float)
+        Its 95 % interval.
+    p_value : float or None
+        Of no correlation; None unless it was learned.
+    coverages : dict of float
+        Shares that Gaussian intervals cover, by the share they promise.
+    warnings : tuple of str
+        What a reader of the numbers should know.
+    in_sample : bool
+        Whether every label had part in the training of a network.
+    remote : bool
+        Whether unknown nodes are farther from known ones than these are from each other.
+    """
+
+    n_labelled: int
+    r2_base: float
     r2_corrected: float
-    moran_base: metrics.MoranResult | None  # None where it is not defined: constant errors or no edge among labels
-    moran_corrected: metrics.MoranResult | None  # of residuals decorrelated by the model: near 0 if it is right
+    moran_base: metrics.MoranResult | None
+    moran_corrected: metrics.MoranResult | None
     alpha: dict[str, float]
-    alpha_interval: dict[str, tuple[float, float]]  # 95 %
-    p_value: float | None  # of no correlation; None unless it was learned
-    coverage: float  # of the 90 % Gaussian interval
+    alpha_interval: dict[str, tuple[float, float]]
+    p_value: float | None
+    coverages: dict[float, float]
     warnings: tuple[str, ...]
-    in_sample: bool = False  # every label had part in the training of a network
-    coverages: dict[float, float] = field(default_factory=dict)  # of Gaussian intervals, by the share they promise
-    remote: bool = False  # unknown nodes are farther from known ones than these are from each other
+    in_sample: bool
+    remote: bool
+
+    @property
+    def coverage(self) -> float:
+        """Share that the 90 % Gaussian interval covers."""
+        return self.coverages[0.9]
 
     @property
     def off(self) -> tuple[float, ...]:
@@ -62,72 +96,55 @@ class Diagnosis:
         for t, value in self.alpha.items():
             low, high = self.alpha_interval[t]
             known = np.isfinite([low, high]).all()
-            told = f"95 % interval [{low:+.4f}, {high:+.4f}]" if known else "as training left it"
-            lines.append(f"  alpha[{t}] = {value:+.4f}, {told}")
+            interval = f"95 % interval [{low:+.4f}, {high:+.4f}]" if known else "as training left it"
+            lines.append(f"  alpha[{t}] = {value:+.4f}, {interval}")
         for name, moran in (("before", self.moran_base), ("after", self.moran_corrected)):
-            told = "not defined" if moran is None else f"{moran.statistic:+.3f} (z = {moran.z_score:.1f})"
-            lines.append(f"  Moran's I of the residuals {name} the correction: {told}")
+            found = "not defined" if moran is None else f"{moran.statistic:+.3f} (z = {moran.z_score:.1f})"
+            lines.append(f"  Moran's I of the residuals {name} the correction: {found}")
         lines.append(f"  Gaussian 90 % intervals cover {self.coverage:.1%} of {self.n_labelled:,} labels")
         return "\n".join(lines + [f"  note: {text}" for text in self.warnings])
 
 
-def diagnose(
-    *,
-    graph: Graph,
-    y: np.ndarray,
-    residual: np.ndarray,
-    base_error: np.ndarray,
-    corrected_error: np.ndarray,
-    corrected_variance: np.ndarray,
-    decorrelated: np.ndarray,
-    alpha: dict[str, float],
-    alpha_interval: dict[str, tuple[float, float]],
-    correlation: str | None,
-    p_value: float | None,
-    in_sample: bool = False,
-) -> Diagnosis:
-    """Put together a diagnosis from errors at the labelled nodes, NaN where a label had part in the training."""
-    labels = y[~np.isnan(y)]
-    judged = np.isfinite(corrected_error)
-    scores = (np.abs(corrected_error) / np.sqrt(corrected_variance))[judged]
-    covered = {level: float(np.mean(scores <= ndtri((1 + level) / 2))) for level in LEVELS}
-    remote = _remote(graph, ~np.isnan(y))
-    before = base_error if np.isfinite(base_error).all() else residual
+def diagnose(field: FittedField) -> Diagnosis:
+    """Return the diagnosis of a fitted field, from errors at labels that had no part in the training."""
+    own, labels, fit = field.prediction, field.y[field.labelled], field.correlation
+    corrected_error = np.where(own.out_of_sample_labels, own.leave_one_out.error, np.nan)
+    interval = fit.interval() if fit else {t: (a, a) for t, a in field.alpha.items()}
+    covered = {level: float(np.mean(own.scores <= gaussian_width(level))) for level in LEVELS}
+    count, remote = len(own.scores), _remote(field.graph, field.labelled)
     return Diagnosis(
-        n_labelled=int(judged.sum()),
-        r2_base=_r2(labels, base_error),
-        r2_corrected=_r2(labels, corrected_error),
-        moran_base=_moran(graph, y, before),
-        moran_corrected=_moran(graph, y, decorrelated),
-        alpha=dict(alpha),
-        alpha_interval=alpha_interval,
-        p_value=p_value,
-        coverage=covered[0.9],
-        warnings=tuple(_notes(covered, int(judged.sum()), remote, alpha, correlation, in_sample)),
-        in_sample=in_sample,
+        n_labelled=count,
+        r2_base=r2_of_errors(labels, field.outcome.base_out_of_fold_error),
+        r2_corrected=r2_of_errors(labels, corrected_error),
+        moran_base=_moran(own, field.uncorrected),
+        moran_corrected=_moran(own, own.decorrelated),
+        alpha=dict(field.alpha),
+        alpha_interval=interval,
+        p_value=fit.p_value if fit else None,
         coverages=covered,
+        warnings=tuple(_notes(field, covered, count, remote)),
+        in_sample=field.in_sample,
         remote=remote is not None,
     )
 
 
-def _r2(labels: np.ndarray, error: np.ndarray) -> float:
+def r2_of_errors(labels: np.ndarray, error: np.ndarray) -> float:
+    """Return R2 at labels whose error is known, both (k,); NaN where it is not defined."""
     known = np.isfinite(error)
     if known.sum() < 2 or np.ptp(labels[known]) == 0:
         return float("nan")
     return metrics.r2(labels[known], (labels - error)[known])
 
 
-def _moran(graph: Graph, y: np.ndarray, error: np.ndarray) -> metrics.MoranResult | None:
-    values = np.full(graph.n_nodes, np.nan)
-    values[~np.isnan(y)] = error
+def _moran(own: Prediction, error: np.ndarray) -> metrics.MoranResult | None:
     try:
-        return metrics.morans_i(values, graph)
+        return metrics.morans_i(own.at_known(error), own.graph)
     except ValueError:
         return None
 
 
 def _is_off(promised: float, covered: float, n: int) -> bool:
-    z = ndtri((1 + promised) / 2)
+    z = gaussian_width(promised)
     tenth = 0.1 * 2 * z * np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)  # what a tenth of the width holds
     return bool(abs(covered - promised) > max(3 * np.sqrt(promised * (1 - promised) / n), tenth))
 
@@ -156,14 +173,9 @@ def _cause(covered: dict[float, float], n: int) -> str:
 
 
 def _notes(
-    covered: dict[float, float],
-    n: int,
-    remote: tuple[float, float] | None,
-    alpha: dict[str, float],
-    correlation: str | None,
-    in_sample: bool,
+    field: FittedField, covered: dict[float, float], n: int, remote: tuple[float, float] | None
 ) -> Iterator[str]:
-    if in_sample:
+    if field.in_sample:
         yield (
             "the network was trained on every label, so R2, coverage and intervals are better here than for new "
             'nodes; to hold labels out, use training="joint" or "post-hoc" and Network(validation=...) above 0.'
@@ -179,7 +191,6 @@ def _notes(
             f"{remote[0]:.0%} of the unknown nodes have no known neighbour, against {remote[1]:.0%} of the known ones: "
             "labels are missing by region; intervals of either kind were not tried out there and may be too narrow."
         )
-    if correlation == "learned":
-        for t, value in alpha.items():
-            if value > 0.9999:
-                yield f"alpha[{t}] is at 1 to four digits: the base is free to shift by a constant on each component."
+    for t, value in field.alpha.items():
+        if value > 0.9999 and not field.propagated:
+            yield f"alpha[{t}] is at 1 to four digits: the base is free to shift by a constant on each component."

@@ -135,7 +135,7 @@ def check_share(value: float, name: str) -> None:
 
 def check_fitted(model: Any) -> None:
     """The model has been fitted."""
-    if not hasattr(model, "base_"):
+    if not hasattr(model, "field_"):
         raise NotFittedError(f"this {type(model).__name__} is not fitted yet; call fit(X, y, graph=graph) first.")
 
 

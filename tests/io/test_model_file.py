@@ -652,3 +652,20 @@ def test_trusted_has_to_be_names_or_types(tmp_path):
     for trusted in (True, [3]):
         with pytest.raises(TypeError):
             load(tmp_path / "model.residua", trusted=trusted)
+
+
+# Files of earlier versions
+
+
+def test_a_file_written_before_the_fitted_value_says_the_same():
+    """``before.residua`` is of ``residua fit``, and ``before.csv`` of ``residua predict``, of November 2026."""
+    from residua.io.tables import prediction_table
+
+    folder = Path(__file__).parent / "data"
+    model, expected = residua.load(folder / "before.residua"), pd.read_csv(folder / "before.csv")
+    found = prediction_table(model)
+    assert list(found["id"]) == list(expected["id"])
+    np.testing.assert_allclose(found.drop(columns="id"), expected.drop(columns="id"), rtol=1e-8, atol=1e-10)
+    assert model.recipe_.target == "price"
+    low, high = model.correlation_.interval()["edge"]
+    assert (round(low, 4), round(high, 4)) == (0.9309, 0.9999)

@@ -1,6 +1,7 @@
 """Tables become graphs, features and labels as they are written; what does not fit is refused with its place."""
 
 import warnings
+from dataclasses import asdict
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 import residua
 from residua.io.model_file import ModelFileError
-from residua.io.model_file.recipe import pack_recipe, unpack_recipe
+from residua.io.model_file.recipe import unpack_recipe
 from residua.io.tables import Columns, Recipe, Table, prediction_table, read_again, read_tables, rows_like, write_table
 from tables import edit, town, write
 
@@ -427,7 +428,7 @@ def test_a_stale_recipe_is_not_saved(fitted, tmp_path):
 def test_a_damaged_recipe_is_refused(fitted, change):
     _, data, _ = fitted
     names = np.array(data.recipe.feature_names, object)
-    packed = pack_recipe(data.recipe, names)
+    packed = asdict(data.recipe)
     packed = {key: list(value) if isinstance(value, tuple) else value for key, value in packed.items()}
     packed["values"] = {key: list(value) for key, value in packed["values"].items()}
     assert unpack_recipe(packed, names) == data.recipe

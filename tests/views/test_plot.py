@@ -151,7 +151,7 @@ def test_a_large_model_is_not_solved_for_a_glance(model, monkeypatch):
     monkeypatch.setattr("residua.views.notebook.QUICK", 10)
     fresh = make_model()
     assert "with the neighbours" not in model_html(fresh)
-    assert fresh._own_prediction is None
+    assert not fresh.field_.computed("prediction")
     fresh.diagnose()
     assert "with the neighbours" in model_html(fresh)
 

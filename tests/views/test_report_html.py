@@ -3,6 +3,7 @@
 import html.parser
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -144,7 +145,7 @@ def test_text_from_data_makes_no_element_and_no_attribute():
     model = ring(
         types=[f'"><img src=x onerror=a>{HOSTILE}', "$$x$$ ' \""] * 20, ids=[f"{HOSTILE}{i}" for i in range(40)]
     )
-    model.feature_names_in_ = np.array([f"</script>{HOSTILE}"], object)
+    model.field_ = replace(model.field_, feature_names=np.array([f"</script>{HOSTILE}"], object))
     names = pd.DataFrame({f"</script>{HOSTILE}\"'": [f"<img src=x onerror=b>{i}" for i in range(40)]})
     hostile = Tags(report_html(model, title=HOSTILE, target=f'</title>"{HOSTILE}', nodes=names))
     harmless = Tags(report_html(plain, title="t", target="u", nodes=pd.DataFrame({"name": ["x"] * 40})))

@@ -15,12 +15,11 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import orth
-from scipy.special import ndtri
 
 from residua import GraphRegressor, NeighbourFeatures, metrics
 from residua.datasets import Dataset
 from residua.diagnosis import LEVELS
-from residua.prediction import conformal_quantile
+from residua.intervals import conformal_quantile, gaussian_width
 from residua.reproduction.runs import Values
 
 CALIBRATION = 0.15  # share of the known labels that split-conformal intervals keep for their residuals
@@ -38,7 +37,7 @@ class Forecast:
 
     def width(self, coverage: float) -> float:
         """Half the interval, in standard deviations."""
-        return float(ndtri((1 + coverage) / 2)) if self.scores is None else conformal_quantile(self.scores, coverage)
+        return gaussian_width(coverage) if self.scores is None else conformal_quantile(self.scores, coverage)
 
     def judged(self, y: np.ndarray) -> Values:
         """Counts of labels y (m,) inside the intervals of ``LEVELS``, and scores in the units of y."""
@@ -60,10 +59,9 @@ class Forecast:
 
 def of_model(model: GraphRegressor, hidden: np.ndarray) -> dict[str, Forecast]:
     """Gaussian and conformal forecasts of ``predict_interval`` at hidden nodes (n,) bool."""
-    mean, std = (part[hidden] for part in model.predict(return_std=True))
-    left_out, unseen = model._own.left_out, model._own.out_of_sample_labels
-    scores = np.abs(left_out.error[unseen]) / np.sqrt(left_out.variance[unseen])
-    return {"gaussian": Forecast(mean, std), "conformal": Forecast(mean, std, scores)}
+    own = model.field_.prediction
+    mean, std = own.mean[hidden], own.std[hidden]
+    return {"gaussian": Forecast(mean, std), "conformal": Forecast(mean, std, own.scores)}
 
 
 def correlated_linear(data: Dataset, hidden: np.ndarray, seed: int, quick: bool) -> dict[str, Values]:

@@ -19,6 +19,7 @@ from residua.validation import check_fitted
 if TYPE_CHECKING:
     from residua.diagnosis import Diagnosis
     from residua.estimator import GraphRegressor
+    from residua.field.prediction import Prediction
     from residua.graph import Graph
 
 COVERAGE = 0.9
@@ -26,16 +27,32 @@ COVERAGE = 0.9
 
 @dataclass(frozen=True)
 class Moran:
-    """A residual against those of its neighbours; the line through 0 with slope Moran's I fits the cloud best."""
+    """A residual against those of its neighbours; the line through 0 with slope Moran's I fits the cloud best.
 
-    node: np.ndarray  # (k,) index of the node, which has a neighbour with a value
-    own: np.ndarray  # (k,) centred residual, in standard deviations
-    neighbours: np.ndarray  # (k,) weighted sum over neighbours, over the mean total weight of a node
+    Parameters
+    ----------
+    node : (k,) array of int
+        Index of the node, which has a neighbour with a value.
+    own : (k,) array
+        Centred residual, in standard deviations.
+    neighbours : (k,) array
+        Weighted sum over neighbours, over the mean total weight of a node.
+    """
+
+    node: np.ndarray
+    own: np.ndarray
+    neighbours: np.ndarray
 
 
 @dataclass(frozen=True)
 class Contents:
-    """Columns over all nodes, NaN where there is none; computed when asked, and kept."""
+    """Columns over all nodes, NaN where there is none; computed when asked, and kept.
+
+    Parameters
+    ----------
+    model : GraphRegressor
+        Fitted model.
+    """
 
     model: GraphRegressor
 
@@ -44,15 +61,23 @@ class Contents:
 
     @property
     def graph(self) -> Graph:
+        """Training graph."""
         return self.model.graph_
 
     @property
     def truth(self) -> np.ndarray:
+        """Known labels."""
         return self.model.y_
 
-    @cached_property
+    @property
+    def own(self) -> Prediction:
+        """What the model says of its graph."""
+        return self.model.field_.prediction
+
+    @property
     def known(self) -> np.ndarray:
-        return ~np.isnan(self.truth)
+        """(n,) bool: nodes with a known label."""
+        return self.own.known
 
     @cached_property
     def left_out(self) -> bool:
@@ -61,80 +86,77 @@ class Contents:
 
     @cached_property
     def diagnosis(self) -> Diagnosis:
+        """Diagnosis of the model."""
         return self.model.diagnose()
 
-    @cached_property
+    @property
     def base(self) -> np.ndarray:
-        return self.model._own.base
+        """Base predictions."""
+        return self.own.base
 
-    @cached_property
+    @property
     def residual(self) -> np.ndarray:
-        return self.model._own.residual
+        """Residuals at known nodes."""
+        return self.own.residual
 
     @cached_property
     def predicted(self) -> tuple[np.ndarray, np.ndarray]:
         """Mean and standard deviation at every node, labels left out one by one at the known ones."""
-        return self.model.predict(known="predict", return_std=True)
+        return self.own.left_out_mean, self.own.left_out_std
 
     @cached_property
     def correction(self) -> np.ndarray:
+        """Prediction minus base prediction, where there is something to predict."""
         asked = np.ones_like(self.known) if self.left_out else ~self.known
         return np.where(asked, self.predicted[0] - self.base, np.nan)
 
     @cached_property
     def final(self) -> np.ndarray:
+        """Predictions, the label where it is known; labels left out where all are."""
         return self.predicted[0] if self.left_out else np.where(self.known, self.truth, self.predicted[0])
 
     @cached_property
     def std(self) -> np.ndarray:
+        """Standard deviations, where there is something to predict."""
         return self.predicted[1] if self.left_out else np.where(self.known, np.nan, self.predicted[1])
 
     @cached_property
     def interval(self) -> tuple[np.ndarray, np.ndarray]:
-        """Ends of the conformal interval of ``COVERAGE``, NaN where there is nothing to predict."""
-        if self.left_out:
-            width = self.model._conformal_quantile(COVERAGE) * self.std
-            return self.final - width, self.final + width
-        lower, upper = self.model.predict_interval(coverage=COVERAGE)
-        return np.where(self.known, np.nan, lower), np.where(self.known, np.nan, upper)
+        """Ends of the conformal interval of ``COVERAGE``, where there is something to predict."""
+        width = self.model.interval_width(COVERAGE) * self.std
+        return self.final - width, self.final + width
 
     @cached_property
-    def base_alone(self) -> np.ndarray:
-        """Out-of-sample base predictions at known nodes; NaN for a base that never stood alone."""
-        return self.truth - self._at_known(self.model.outcome_.base_out_of_fold_error)
+    def base_out_of_fold(self) -> np.ndarray:
+        """Out-of-sample base predictions at known nodes; NaN for a base that was never tried without correlation."""
+        return self.truth - self.own.at_known(self.model.field_.outcome.base_out_of_fold_error)
 
     @cached_property
     def corrected(self) -> np.ndarray:
         """Leave-one-out predictions at known nodes whose label no part of the training has seen."""
-        unseen = self._at_known(np.where(self.model._own.out_of_sample_labels, 0.0, np.nan))
-        return np.where(self.known, self.predicted[0], np.nan) + unseen
+        unseen = self.own.at_known(np.where(self.own.out_of_sample_labels, 0.0, np.nan))
+        return self.predicted[0] + unseen
 
     @cached_property
     def z_scores(self) -> np.ndarray:
         """Leave-one-out errors in standard deviations, at labels out of sample."""
         mean, std = self.predicted
         z = ((self.truth - mean) / std)[self.known]
-        return z[self.model._own.out_of_sample_labels]
+        return z[self.own.out_of_sample_labels]
 
     @cached_property
     def before(self) -> np.ndarray:
         """Residuals (n,) whose correlation the model set out to explain."""
-        error = self.model.outcome_.base_out_of_fold_error
-        return self._at_known(error if np.isfinite(error).all() else self.model.outcome_.residual)
+        return self.own.at_known(self.model.field_.uncorrected)
 
     @cached_property
     def after(self) -> np.ndarray:
         """Residuals (n,) decorrelated by the model: white noise if it is right."""
-        return self._at_known(self.model._own.conditional.decorrelated(self.residual))
-
-    def _at_known(self, values: np.ndarray) -> np.ndarray:
-        full = np.full(self.graph.n_nodes, np.nan)
-        full[self.known] = values
-        return full
+        return self.own.at_known(self.own.decorrelated)
 
 
 def moran_cloud(values: np.ndarray, graph: Graph) -> Moran | None:
-    """The Moran scatter of values (n,), NaN = unknown; None where it is not defined."""
+    """Return the Moran scatter of values (n,), NaN = unknown; None where it is not defined."""
     node = np.flatnonzero(~np.isnan(values))
     x = values[node] - values[node].mean()
     W = sparse.csr_array(graph.adjacency())[node][:, node]
@@ -147,7 +169,7 @@ def moran_cloud(values: np.ndarray, graph: Graph) -> Moran | None:
 
 
 def layers(contents: Contents) -> dict[str, np.ndarray]:
-    """The pictures of the paper's figure 2, and the uncertainty, by their titles."""
+    """Return the pictures of the paper's figure 2, and the uncertainty, by their titles."""
     return {
         "truth": contents.truth,
         "base prediction": contents.base,

@@ -102,11 +102,11 @@ def strip(
 
     if not panels:
         raise ValueError("panels is empty; give at least one title with its values.")
-    xy, geographic = _check_positions(positions, graph, geographic)
+    xy, geographic = check_positions(positions, graph, geographic)
     values = {title: _check_values(column, len(xy), f"panels[{title!r}]") for title, column in panels.items()}
-    centred = _centred_titles(values, diverging)
-    signed = _centred_scale(_pool(values[t] for t in values if t in centred), clip)
-    plain = _plain_scale(_pool(values[t] for t in values if t not in centred), clip)
+    centred = centred_titles(values, diverging)
+    signed = centred_scale(pool(values[t] for t in values if t in centred), clip)
+    plain = plain_scale(pool(values[t] for t in values if t not in centred), clip)
     figure, frames = _frames(len(values), width, _height_over_width(xy, geographic))
     for (title, column), (ax, bar) in zip(values.items(), frames, strict=True):
         scale = signed if title in centred else plain
@@ -163,11 +163,11 @@ def draw_nodes(
     >>> dots.get_offsets().tolist()
     [[0.0, 0.0], [2.0, 0.0]]
     """
-    xy, geographic = _check_positions(positions, graph, geographic)
+    xy, geographic = check_positions(positions, graph, geographic)
     values = _check_values(values, len(xy), "values")
     _set_view(ax, xy, geographic)
     # Dots on a map close up to a surface; elsewhere the edges should show between them.
-    areas = _dot_areas(ax, xy, fill=1.0 if geographic else 0.7) if size is None else np.full(len(xy), size)
+    areas = dot_areas(ax, xy, fill=1.0 if geographic else 0.7) if size is None else np.full(len(xy), size)
     if graph is not None:
         _draw_edges(ax, xy, graph, width=0.1 * float(np.sqrt(np.median(areas))))
     known = ~np.isnan(values)
@@ -217,7 +217,7 @@ def _colour_bar(bar: Axes, dots: PathCollection, scale: Scale, label: str, key: 
         bar.text(1.21, 0.5, "no value", color=INK, **words)
 
 
-def _centred_titles(titles: Collection[str], diverging: Collection[str] | None) -> set[str]:
+def centred_titles(titles: Collection[str], diverging: Collection[str] | None) -> set[str]:
     if diverging is None:
         return {t for t in titles if "residual" in t.casefold() or "correction" in t.casefold()}
     unknown = set(diverging) - set(titles)
@@ -226,7 +226,7 @@ def _centred_titles(titles: Collection[str], diverging: Collection[str] | None) 
     return set(diverging)
 
 
-def _plain_scale(values: Array, clip: float) -> Scale:
+def plain_scale(values: Array, clip: float) -> Scale:
     if not len(values):
         return Scale(0, 1, SEQUENTIAL)
     low, high = np.quantile(values, clip, method="lower"), np.quantile(values, 1 - clip, method="higher")
@@ -235,7 +235,7 @@ def _plain_scale(values: Array, clip: float) -> Scale:
     return Scale(low, high, SEQUENTIAL, _extend(values, low, high))
 
 
-def _centred_scale(values: Array, clip: float) -> Scale:
+def centred_scale(values: Array, clip: float) -> Scale:
     from matplotlib.colors import LinearSegmentedColormap
 
     colours = LinearSegmentedColormap.from_list("residua", DIVERGING)
@@ -249,7 +249,7 @@ def _extend(values: Array, low: float, high: float) -> str:
     return ("neither", "min", "max", "both")[int((values < low).any()) + 2 * int((values > high).any())]
 
 
-def _pool(columns: Iterable[Array]) -> Array:
+def pool(columns: Iterable[Array]) -> Array:
     values = np.concatenate([*columns, np.empty(0)])
     return values[~np.isnan(values)]
 
@@ -258,31 +258,31 @@ def _pool(columns: Iterable[Array]) -> Array:
 
 
 def _set_view(ax: Axes, xy: Array, geographic: bool) -> None:
-    (left, bottom), (right, top) = _corners(xy, geographic)
-    ax.set(xlim=(left, right), ylim=(bottom, top), aspect=_stretch(xy, geographic))
+    (left, bottom), (right, top) = corners(xy, geographic)
+    ax.set(xlim=(left, right), ylim=(bottom, top), aspect=stretch(xy, geographic))
     ax.axis("off")
     ax.apply_aspect()
 
 
-def _corners(xy: Array, geographic: bool) -> tuple[Array, Array]:
+def corners(xy: Array, geographic: bool) -> tuple[Array, Array]:
     """Lower left and upper right of the picture, with a margin for dots at the rim."""
     low, high = xy.min(axis=0), xy.max(axis=0)
-    margin = max(0.025, 0.25 / np.sqrt(len(xy))) * (np.max(high - low) or 1.0) / np.array([1, _stretch(xy, geographic)])
+    margin = max(0.025, 0.25 / np.sqrt(len(xy))) * (np.max(high - low) or 1.0) / np.array([1, stretch(xy, geographic)])
     return low - margin, high + margin
 
 
-def _stretch(xy: Array, geographic: bool) -> float:
+def stretch(xy: Array, geographic: bool) -> float:
     """Length of one unit of y over one of x: a degree of longitude shrinks towards the poles."""
     return float(1 / np.cos(np.radians(xy[:, 1].mean()))) if geographic else 1.0
 
 
 def _height_over_width(xy: Array, geographic: bool) -> float:
-    low, high = _corners(xy, geographic)
-    ratio = (high - low)[1] / (high - low)[0] * _stretch(xy, geographic)
+    low, high = corners(xy, geographic)
+    ratio = (high - low)[1] / (high - low)[0] * stretch(xy, geographic)
     return float(np.clip(ratio, 0.35, 1.3))
 
 
-def _dot_areas(ax: Axes, xy: Array, fill: float) -> Array:
+def dot_areas(ax: Axes, xy: Array, fill: float) -> Array:
     """Square points (n,) of dots that fill a share of the way to the nearest nodes, up to twice the usual."""
     points = ax.transData.transform(xy) * 72 / ax.figure.dpi
     if len(points) < 3:
@@ -308,7 +308,7 @@ def _draw_edges(ax: Axes, xy: Array, graph: Graph, width: float) -> None:
 # What came in.
 
 
-def _check_positions(positions: Any, graph: Graph | None, geographic: bool | None) -> tuple[Array, bool]:
+def check_positions(positions: Any, graph: Graph | None, geographic: bool | None) -> tuple[Array, bool]:
     named = {"longitude", "latitude"} <= set(getattr(positions, "columns", ()))
     xy = np.asarray(positions[["longitude", "latitude"]] if named else positions, dtype=np.float64)
     if xy.ndim != 2 or xy.shape[1] != 2 or not len(xy):

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from residua import metrics
+from residua.diagnosis import r2_of_errors
 
 if TYPE_CHECKING:
     from residua.estimator import GraphRegressor
+    from residua.field.fitted import FittedField
 
 # Leaving labels out takes a factorisation: a glance at a large model is not worth one.
 QUICK = 5_000
@@ -24,7 +25,7 @@ STYLE = (
 
 
 def model_html(model: GraphRegressor) -> str:
-    """Settings, size, labelled share, alpha with its 95 % interval and leave-one-out R2, as escaped HTML.
+    """Return settings, size, labelled share, alpha with its 95 % interval and leave-one-out R2, as escaped HTML.
 
     Beyond 5,000 nodes the R2 with neighbours is shown only where ``diagnose`` or ``predict`` has computed it.
 
@@ -34,7 +35,7 @@ def model_html(model: GraphRegressor) -> str:
     >>> "not fitted" in model_html(residua.GraphRegressor())
     True
     """
-    rows = [("settings", _settings(model)), *(_found(model) if hasattr(model, "graph_") else _nothing())]
+    rows = [("settings", _settings(model)), *(_found(model.field_) if hasattr(model, "field_") else _nothing())]
     cells = "".join(
         f'<tr><th style="text-align:left;vertical-align:top;padding:0 1.2em 0 0;font-weight:400;opacity:.7">'
         f'{escape(name)}</th><td style="text-align:left;padding:0">{escape(text)}</td></tr>'
@@ -52,9 +53,9 @@ def _settings(model: GraphRegressor) -> str:
     """Those that were changed; all others are at their default."""
     usual = type(model)().get_params(deep=False)
     given = model.get_params(deep=False)
-    told = [f"{name}={_short(value)}" for name, value in given.items() if name in ("base", "correlation")]
+    main = [f"{name}={_short(value)}" for name, value in given.items() if name in ("base", "correlation")]
     return ", ".join(
-        told
+        main
         + [f"{k}={_short(v)}" for k, v in given.items() if k not in ("base", "correlation") and _differs(v, usual[k])]
     )
 
@@ -68,29 +69,31 @@ def _short(value: Any, limit: int = 120) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 
-def _found(model: GraphRegressor) -> Iterator[tuple[str, str]]:
-    graph, labelled = model.graph_, int((~np.isnan(model.y_)).sum())
+def _found(field: FittedField) -> Iterator[tuple[str, str]]:
+    graph, labelled = field.graph, int(field.labelled.sum())
     yield "graph", f"{graph.n_nodes:,} nodes, {graph.n_edges:,} edges"
     yield "labels", f"{labelled:,} known ({labelled / graph.n_nodes:.0%}), {graph.n_nodes - labelled:,} predicted"
     # Wald intervals: those of the profile likelihood would ask for more solves.
-    fit = model.correlation_
+    fit = field.correlation
     ends = replace(fit, profile=None).interval() if fit else {}
-    for kind, alpha in model.alpha_.items():
+    for kind, alpha in field.alpha.items():
         interval = f", 95 % [{ends[kind][0]:+.4f}, {ends[kind][1]:+.4f}]" if kind in ends else ""
         yield f"alpha[{kind}]", f"{alpha:+.4f}{interval}"
-    yield "leave-one-out R2", ", ".join(_accuracy(model)) or "see diagnose()"
+    yield "leave-one-out R2", ", ".join(_accuracy(field)) or "see diagnose()"
 
 
-def _accuracy(model: GraphRegressor) -> Iterator[str]:
-    labels = model.y_[~np.isnan(model.y_)]
-    yield from _r2(labels, model.outcome_.base_out_of_fold_error, "base alone")
-    own = model._own_prediction
-    if model.graph_.n_nodes <= QUICK or (own is not None and "left_out" in vars(own)):
-        own = model._own
-        yield from _r2(labels, np.where(own.out_of_sample_labels, own.left_out.error, np.nan), "with the neighbours")
+def _accuracy(field: FittedField) -> Iterator[str]:
+    labels = field.y[field.labelled]
+    yield from _r2(labels, field.outcome.base_out_of_fold_error, "base alone")
+    at_hand = field.computed("prediction") and field.prediction.computed("leave_one_out")
+    if at_hand or field.graph.n_nodes <= QUICK:
+        own = field.prediction
+        yield from _r2(
+            labels, np.where(own.out_of_sample_labels, own.leave_one_out.error, np.nan), "with the neighbours"
+        )
 
 
 def _r2(labels: np.ndarray, error: np.ndarray, name: str) -> Iterator[str]:
-    judged = np.isfinite(error)
-    if judged.sum() > 1 and np.ptp(labels[judged]) > 0:
-        yield f"{metrics.r2(labels[judged], (labels - error)[judged]):.3f} {name}"
+    r2 = r2_of_errors(labels, error)
+    if np.isfinite(r2):
+        yield f"{r2:.3f} {name}"

@@ -193,7 +193,7 @@ def _predictions(
 
 
 def _conformal(scores: Vector, count: int, coverage: float) -> float:
-    """The width that covers this share of labels, as ``residua.prediction.conformal_quantile``."""
+    """The width that covers this share of labels, as ``residua.intervals.conformal_quantile``."""
     rank = int(np.ceil((count + 1) * coverage))
     widest = kth_smallest(scores, min(rank, count))
     return widest if rank <= count else max(widest, float(ndtri((1 + coverage) / 2)))

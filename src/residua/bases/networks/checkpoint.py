@@ -38,7 +38,7 @@ class Checkpoint:
     def __init__(self, path: str | os.PathLike[str] | None, mark: str):
         self.path, self.mark = path, mark
         self.arrays = _read(path, mark) if path is not None and os.path.exists(path) else {}
-        self._written, self._warned = time.monotonic(), False
+        self.written, self._warned = time.monotonic(), False
         if path is not None:
             self._write()  # a folder that cannot be written to is found now, not after an hour
 
@@ -51,7 +51,7 @@ class Checkpoint:
         try:
             self._write()
         except OSError as error:
-            self._written = time.monotonic()
+            self.written = time.monotonic()
             if not self._warned:
                 warnings.warn(f"{error}; the training goes on without it.", UserWarning, stacklevel=2)
             self._warned = True
@@ -60,7 +60,7 @@ class Checkpoint:
         if self.path is not None:
             data = save(self.arrays, {MARK: self.mark, CHECKSUM: _checksum(self.arrays)})
             write_atomically(self.path, lambda file: file.write(data), "writing the checkpoint")
-            self._written = time.monotonic()
+            self.written = time.monotonic()
 
 
 class Section:
@@ -83,7 +83,7 @@ class Section:
 
     def offer(self, state: Callable[[], Mapping[str, np.ndarray]], now: bool = False) -> None:
         """Write the state, now or if the last one is old."""
-        if self.whole.path is not None and (now or time.monotonic() - self.whole._written >= SECONDS):
+        if self.whole.path is not None and (now or time.monotonic() - self.whole.written >= SECONDS):
             self.keep(state())
 
     def keep(self, state: Mapping[str, np.ndarray]) -> None:

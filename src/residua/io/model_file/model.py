@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from types import ModuleType
 from typing import Any
 
@@ -19,6 +19,7 @@ from residua.bases.linear import LinearBase
 from residua.bases.registry import find_base, make_base
 from residua.bases.scikit import ScikitBase
 from residua.estimator import GraphRegressor
+from residua.field.fitted import FittedBase, FittedField
 from residua.field.precision import check_alpha
 from residua.graph import Graph
 from residua.graph.build import same
@@ -34,7 +35,7 @@ from residua.io.model_file.container import (
 )
 from residua.io.model_file.correlation import Seen, pack_correlation, pack_strategy, unpack_correlation, unpack_strategy
 from residua.io.model_file.estimators import pack_estimators, unpack_estimators
-from residua.io.model_file.recipe import pack_recipe, unpack_recipe
+from residua.io.model_file.recipe import unpack_recipe
 from residua.io.model_file.values import (
     Arrays,
     Table,
@@ -52,18 +53,21 @@ from residua.io.model_file.values import (
     unpack_table,
 )
 from residua.linalg import Strategy
-from residua.validation import MIN_LABELS, check_choice, check_count, one_line
+from residua.predictor import Predictor
+from residua.validation import MIN_LABELS, check_choice, check_count, check_fitted, one_line
 
 FORMAT = 1
 
 
-def save(model: GraphRegressor | Average, path: str | os.PathLike[str]) -> None:
+def save(model: Predictor, path: str | os.PathLike[str]) -> None:
     """Write a fitted model to one file, whole or not at all.
 
     Parameters
     ----------
-    model : a fitted ``GraphRegressor``, or an ``Average`` of some
-    path : the file, such as "model.residua"; an existing one is replaced
+    model : GraphRegressor or Average
+        Fitted model.
+    path : str or path
+        File, such as "model.residua"; an existing one is replaced.
 
     Examples
     --------
@@ -84,22 +88,26 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = (), mo
 
     Parameters
     ----------
-    path : the file
-    trusted : further types, or their names, that a scikit-learn base may hold beyond those that skops trusts. Trees
-        (forests, boosting) need it: their arrays steer compiled code, so trust them only where you know the source
-    module : the torch module of a model that was fitted with one; the file holds its weights and not its code. It is
-        copied, and gets the weights of the file in the copy
+    path : str or path
+        File that ``model.save`` wrote.
+    trusted : list of str or type
+        Further types, or their names, that a scikit-learn base may hold beyond those that skops trusts. Trees (forests,
+        boosting) need it: their arrays steer compiled code, so trust them only where you know the source.
+    module : torch.nn.Module, optional
+        Module of a model that was fitted with one; the file holds its weights and not its code. It is copied, and
+        gets the weights of the file in the copy.
 
     Returns
     -------
-    GraphRegressor or Average, as it was saved
+    GraphRegressor or Average
+        Model as it was saved.
 
     Raises
     ------
     FileNotFoundError
-        where there is no such file
+        Where there is no such file.
     ModelFileError
-        a ``ValueError``: the file is damaged, of a newer version, or holds a type that is not trusted
+        Where the file is damaged, of a newer version, or holds a type that is not trusted; a ``ValueError``.
     """
     path = os.fspath(path)
     names: list[str | type] = [trusted] if isinstance(trusted, str | type) else [*trusted]
@@ -125,33 +133,29 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = (), mo
         raise ModelFileError(f"{path} {damaged(one_line(f'{type(error).__name__}: {error}'))}") from error
 
 
-def _pack(model: GraphRegressor) -> dict[str, bytes]:
+def _pack(model: Predictor) -> dict[str, bytes]:
     """The members of the file; what cannot be kept is refused here, before anything is written."""
     if type(model) is not GraphRegressor:
         raise ValueError(f"model is a {type(model).__name__}; only a GraphRegressor or an Average can be saved.")
-    arrays = {
-        "X": model.X_,
-        "y": model.y_,
-        "residual": model.outcome_.residual,
-        "alone": model.outcome_.base_out_of_fold_error,
-    }
-    if model.outcome_.members is not None and model.outcome_.out_of_sample is not None:
-        arrays |= {"starts": model.outcome_.members, "held": model.outcome_.out_of_sample.astype(np.int64)}
+    check_fitted(model)
+    field, outcome, names = model.field_, model.field_.outcome, model.field_.feature_names
+    arrays = {"X": field.X, "y": field.y, "residual": outcome.residual, "alone": outcome.base_out_of_fold_error}
+    if outcome.members is not None and outcome.out_of_sample is not None:
+        arrays |= {"starts": outcome.members, "held": outcome.out_of_sample.astype(np.int64)}
     estimators: dict[str, Any] = {}
-    names = getattr(model, "feature_names_in_", None)
     table = {
         "format": FORMAT,
         "residua": __version__,
         "parameters": _pack_parameters(model, estimators),
-        "graph": _pack_graph(model.graph_, arrays),
+        "graph": _pack_graph(field.graph, arrays),
         "feature_names": None if names is None else [plain(name, "feature name") for name in names],
-        "base": _pack_base(model.base_, arrays, estimators),
-        "alpha": numbers(model.alpha_),
-        "alpha_stderr": numbers(model.alpha_stderr_),
-        "beta": number(model.beta_),
-        "correlation": None if model.correlation_ is None else pack_correlation(model.correlation_, arrays),
+        "base": _pack_base(field.base, arrays, estimators),
+        "alpha": numbers(field.alpha),
+        "alpha_stderr": numbers(field.alpha_stderr),
+        "beta": number(field.beta),
+        "correlation": None if field.correlation is None else pack_correlation(field.correlation, arrays),
         "estimators": sorted(estimators),
-        "recipe": pack_recipe(getattr(model, "recipe_", None), names),
+        "recipe": None if field.recipe is None else asdict(field.recipe),
     }
     members = {TABLE: pack_table(table), ARRAYS: pack_arrays(arrays)}
     return members | ({ESTIMATORS: pack_estimators(estimators)} if estimators else {})
@@ -190,9 +194,22 @@ def _unpack(members: Mapping[str, bytes], trusted: list[str | type], module: Any
         outcome = replace(outcome, correlation=fit)
     arrays.check_empty()
     model = GraphRegressor(**_unpack_parameters(need(table, "parameters", dict), estimators, module))
-    if table.get("recipe") is not None:
-        model.recipe_ = unpack_recipe(need(table, "recipe", dict), names)
-    return model._store(graph, X, names, y, base, outcome, fit, alpha, stderr, beta)
+    recipe = None if table.get("recipe") is None else unpack_recipe(need(table, "recipe", dict), names)
+    model.field_ = FittedField(
+        graph=graph,
+        X=X,
+        y=y,
+        base=base,
+        outcome=outcome,
+        alpha=alpha,
+        alpha_stderr=stderr,
+        beta=beta,
+        correlation=fit,
+        feature_names=names,
+        random_state=model.random_state,
+        recipe=recipe,
+    )
+    return model
 
 
 def _unpack_outcome(base: Base, n_labelled: int, arrays: Arrays) -> Outcome:
@@ -323,7 +340,7 @@ def _check_symmetric(graph: Graph) -> None:
         raise damaged("edge weights add up to infinity")
 
 
-def _pack_base(base: Base, arrays: dict[str, np.ndarray], estimators: dict[str, Any]) -> Table:
+def _pack_base(base: FittedBase, arrays: dict[str, np.ndarray], estimators: dict[str, Any]) -> Table:
     if isinstance(base, LinearBase):
         for name in ("coefficients", "centre", "spread"):
             arrays[f"base.{name}"] = getattr(base, name)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -13,13 +12,6 @@ from residua.io.model_file.values import Table, need, read_number
 from residua.io.tables.recipe import Recipe
 
 OPTIONAL = ("weight", "edge_type")
-
-
-def pack_recipe(recipe: Recipe | None, names: np.ndarray | None) -> Table | None:
-    """None for a model that was not fitted on tables, or has been fitted on other features since."""
-    if recipe is None or not _same(recipe, names):
-        return None
-    return asdict(recipe)
 
 
 def unpack_recipe(table: Table, names: np.ndarray | None) -> Recipe:
@@ -40,7 +32,7 @@ def unpack_recipe(table: Table, names: np.ndarray | None) -> Recipe:
     )
     if not all(map(math.isfinite, recipe.medians.values())) or not all(recipe.values.values()):
         raise damaged("recipe has a median that is not finite, or text without values")
-    if not _same(recipe, names):
+    if recipe.feature_names != ([] if names is None else list(names)):
         raise damaged("recipe makes other features than the model has")
     return recipe
 
@@ -49,7 +41,3 @@ def _texts(values: Any) -> tuple[str, ...]:
     if type(values) is not list or any(type(value) is not str for value in values) or len(set(values)) < len(values):
         raise damaged("recipe has a list that is not of distinct texts")
     return tuple(values)
-
-
-def _same(recipe: Recipe, names: np.ndarray | None) -> bool:
-    return recipe.feature_names == ([] if names is None else list(names))

@@ -4,32 +4,43 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 import pandas as pd
 
 from residua.atomic import write_atomically
 
+if TYPE_CHECKING:
+    from residua.estimator import GraphRegressor
+    from residua.io.tables.graphs import NodeData
+
 SUFFIXES = (".csv", ".parquet")
 
 
 def prediction_table(
-    model: Any, data: Any = None, coverage: float = 0.9, later: np.ndarray | None = None
+    model: GraphRegressor, data: NodeData | None = None, coverage: float = 0.9, later: np.ndarray | None = None
 ) -> pd.DataFrame:
-    """One row a node: id, prediction, std, lower, upper, base, correction.
+    """Return one row a node: id, prediction, std, lower, upper, base, correction.
 
     Parameters
     ----------
-    model : a fitted ``GraphRegressor``
-    data : ``NodeData`` of another graph; None for the training graph
-    coverage : of the interval from lower to upper
-    later : (n,) labels of the training graph that came after the fit
+    model : GraphRegressor
+        Fitted model.
+    data : NodeData, optional
+        Tables of another graph; by default predictions are of the training graph.
+    coverage : float
+        Share of nodes that the interval from lower to upper should hold.
+    later : (n,) array, optional
+        Labels of the training graph that came after the fit, NaN elsewhere.
     """
-    given = (None, later, None) if data is None else (data.X, data.y, data.graph)
-    found = model._resolve(*given)
+    field = model.field_
+    if data is not None:
+        found = field.on(data.graph, data.X, data.y)
+    else:
+        found = field.prediction if later is None else field.condition_on(later)
     mean, std, base = found.mean, found.std, found.base
-    width = model._conformal_quantile(coverage) * std
+    width = model.interval_width(coverage) * std
     columns = {"prediction": mean, "std": std, "lower": mean - width, "upper": mean + width}
     return pd.DataFrame({"id": found.graph.nodes, **columns, "base": base, "correction": mean - base})
 

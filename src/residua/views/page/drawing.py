@@ -67,8 +67,8 @@ def make_drawing(graph: Graph, positions: Any, polygons: Any) -> Drawing:
         return _with_areas(graph, positions, polygons)
     if positions is None:
         return _dots(layout(graph), "graph", graph.n_edges)
-    xy, geographic = figures._check_positions(positions, graph, None)
-    return _dots(xy / [figures._stretch(xy, geographic), 1], "map" if geographic else "graph", graph.n_edges)
+    xy, geographic = figures.check_positions(positions, graph, None)
+    return _dots(xy / [figures.stretch(xy, geographic), 1], "map" if geographic else "graph", graph.n_edges)
 
 
 def _with_areas(graph: Graph, positions: Any, polygons: Any) -> Drawing:
@@ -76,10 +76,10 @@ def _with_areas(graph: Graph, positions: Any, polygons: Any) -> Drawing:
     degrees = is_geographic(polygons, shapes)
     xy = centres(shapes, graph.n_nodes)
     if positions is not None:
-        given = figures._check_positions(positions, graph, None)[0]
+        given = figures.check_positions(positions, graph, None)[0]
         xy = np.where(np.isnan(xy), given, xy)
     placed = np.isfinite(xy).all(axis=1)
-    stretch = np.array([1 / figures._stretch(xy[placed], degrees), 1.0])
+    stretch = np.array([1 / figures.stretch(xy[placed], degrees), 1.0])
     drawing = _dots(xy * stretch, "area", graph.n_edges)
     shapes = snapped(shapes, stretch)
     corners = np.concatenate([ring for shape in shapes.values() for polygon in shape for ring in polygon])
@@ -98,7 +98,7 @@ def _dots(xy: np.ndarray, kind: str, edges: int) -> Drawing:
     ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
     # Dots leave room for edges between them; without edges they close up to a surface.
     fill = 1.2 if edges > MAX_EDGES else 1.0 if kind == "map" else 0.7
-    areas = figures._dot_areas(ax, xy[placed], fill)
+    areas = figures.dot_areas(ax, xy[placed], fill)
     radius = np.full(len(xy), np.nan)
     radius[placed] = np.sqrt(areas) / 2 / (72 * SIDE) * (high - low)[0]
     return Drawing(xy, radius, low, high, {}, kind)
@@ -106,7 +106,7 @@ def _dots(xy: np.ndarray, kind: str, edges: int) -> Drawing:
 
 def _view(xy: np.ndarray, margin: float | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Corners of a view no flatter and no taller than a screen shows well."""
-    low, high = figures._corners(xy, False) if margin is None else (xy.min(axis=0), xy.max(axis=0))
+    low, high = figures.corners(xy, False) if margin is None else (xy.min(axis=0), xy.max(axis=0))
     size = high - low + 2 * (margin or 0) * np.ptp(xy, axis=0).max()
     size = np.maximum(size, [size[1] / 1.1, size[0] * 0.42])
     return (low + high - size) / 2, (low + high + size) / 2
@@ -117,12 +117,12 @@ def _view(xy: np.ndarray, margin: float | None = None) -> tuple[np.ndarray, np.n
 
 def colours(values: Mapping[str, np.ndarray], clip: float = 0.01) -> dict[str, Colours]:
     """One scale for predictions, one centred on 0 for residuals and corrections, one for the uncertainty."""
-    centred = figures._centred_titles(list(values), None)
+    centred = figures.centred_titles(list(values), None)
     plain = set(values) - centred - {"uncertainty"}
-    signed = _colours(figures._centred_scale(figures._pool(values[t] for t in values if t in centred), clip))
-    sequential = _colours(figures._plain_scale(figures._pool(values[t] for t in values if t in plain), clip))
-    pooled = figures._pool(values[t] for t in values if t == "uncertainty")
-    spread = _colours(figures._plain_scale(pooled, clip), plum())
+    signed = _colours(figures.centred_scale(figures.pool(values[t] for t in values if t in centred), clip))
+    sequential = _colours(figures.plain_scale(figures.pool(values[t] for t in values if t in plain), clip))
+    pooled = figures.pool(values[t] for t in values if t == "uncertainty")
+    spread = _colours(figures.plain_scale(pooled, clip), plum())
     chosen = {"uncertainty": spread} | dict.fromkeys(centred, signed) | dict.fromkeys(plain, sequential)
     return {title: chosen[title] for title in values}
 

@@ -197,7 +197,7 @@ class Page:
 
     def _accuracy(self) -> Iterator[tuple[str, Any]]:
         truth = self.contents.truth
-        both = {"base": self.contents.base_alone, "corrected": self.contents.corrected}
+        both = {"base": self.contents.base_out_of_fold, "corrected": self.contents.corrected}
         values = np.concatenate([truth, *both.values()])
         low, high = np.nanmin(values), np.nanmax(values)
         margin = 0.04 * (high - low) or 1.0

@@ -1,0 +1,230 @@
+"""All that a fit knows: the graph and its labels, the fitted base, what it leaves over, and the field's alpha and beta.
+
+y = base(X) + r,    r ~ N(0, Gamma^-1),    Gamma = beta (I - sum_t alpha_t S_t)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+
+from residua.field.conditional import Conditional
+from residua.field.prediction import Prediction
+from residua.field.profile import CorrelationFit
+from residua.graph import Graph
+from residua.graph.graph import read_only
+from residua.linalg.workspace import Workspace
+from residua.validation import check_features, check_graph, check_values
+
+
+class FittedBase(Protocol):
+    """What a field asks of a base that has been fitted."""
+
+    name: str
+
+    def predict(self, graph: Graph, X: np.ndarray) -> np.ndarray:
+        """Return (n,) predictions of every node."""
+
+    def predict_members(self, graph: Graph, X: np.ndarray) -> np.ndarray:
+        """Return (k, n) predictions whose mean is that of ``predict``."""
+
+    def design(self, X: np.ndarray) -> np.ndarray | None:
+        """Return the (n, c) columns of a mean linear in its coefficients, None for a base that is not."""
+
+    def fine_tuned(self, task: Any, steps: int, learning_rate: float) -> FittedBase:
+        """Return a copy whose training has gone on with the labels of another task."""
+
+
+class Leftover(Protocol):
+    """What a base leaves over at the labelled nodes, as ``residua.bases.base.Outcome`` holds it."""
+
+    @property
+    def residual(self) -> np.ndarray:
+        """(|L|,) label minus base prediction."""
+
+    @property
+    def base_out_of_fold_error(self) -> np.ndarray:
+        """(|L|,) out-of-sample error of the base without any correlation, NaN if not known."""
+
+    @property
+    def members(self) -> np.ndarray | None:
+        """(k, |L|) residuals of each network of an ensemble."""
+
+    @property
+    def out_of_sample(self) -> np.ndarray | None:
+        """(k, |L|) bool: labels that each of those networks was not trained on."""
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class FittedField(Workspace):
+    """All that a fit knows, in one immutable value; ``GraphRegressor.field_`` of a fitted model.
+
+    Predictions, intervals, averages, reports, plots, tables and files read it. What is computed from it when asked
+    (``prediction`` and the factors behind it) is left behind by pickles and copies, which answer the same.
+
+    Parameters
+    ----------
+    graph : Graph
+        Training graph of n nodes.
+    X : (n, d) array
+        Features, read-only; d = 0 for a base without features.
+    y : (n,) array
+        Labels, read-only, NaN where unknown.
+    base : Base
+        Fitted base.
+    outcome : Outcome
+        What the base leaves over at the labelled nodes.
+    alpha : dict of float
+        Correlation along the edges of each type; 1 for propagation, 0 for none.
+    alpha_stderr : dict of float
+        Standard errors of alpha.
+    beta : float
+        Precision of the residuals, corrected for the coefficients of a linear base.
+    correlation : CorrelationFit, optional
+        Fit of alpha and beta, None unless they were learned here.
+    feature_names : (d,) array of str, optional
+        Columns of the DataFrame that X was.
+    random_state : int
+        Seed of draws where variances are estimated.
+    recipe : Recipe, optional
+        How X and y were read from tables, None if they were not.
+
+    Examples
+    --------
+    >>> import residua
+    >>> data = residua.datasets.load_elect80()
+    >>> model = residua.GraphRegressor("linear").fit(data.X, data.y, graph=data.graph)
+    >>> model.field_
+    FittedField(base linear, 3107 of 3107 nodes labelled, alpha {'edge': 0.9972}, beta 311.2)
+    >>> error = model.field_.prediction.leave_one_out.error
+    """
+
+    graph: Graph
+    X: np.ndarray
+    y: np.ndarray
+    base: FittedBase
+    outcome: Leftover
+    alpha: dict[str, float]
+    alpha_stderr: dict[str, float]
+    beta: float
+    correlation: CorrelationFit | None = None
+    feature_names: np.ndarray | None = None
+    random_state: int = 0
+    recipe: Any = None
+
+    def __post_init__(self) -> None:
+        for name in ("X", "y"):
+            object.__setattr__(self, name, read_only(getattr(self, name)))
+
+    def __repr__(self) -> str:
+        alpha = {name: round(value, 4) for name, value in self.alpha.items()}
+        labelled = f"{self.labelled.sum()} of {self.graph.n_nodes} nodes labelled"
+        return f"FittedField(base {self.base.name}, {labelled}, alpha {alpha}, beta {self.beta:.4g})"
+
+    @property
+    def labelled(self) -> np.ndarray:
+        """(n,) bool: nodes with a known label."""
+        return ~np.isnan(self.y)
+
+    @property
+    def propagated(self) -> bool:
+        """Whether the residuals are propagated: every alpha is 1."""
+        return all(value == 1 for value in self.alpha.values())
+
+    @property
+    def in_sample(self) -> bool:
+        """Whether every label had part in the training of a network."""
+        return self.outcome.out_of_sample is not None and not self.outcome.out_of_sample.any()
+
+    @property
+    def marginal_variance(self) -> float:
+        """Variance of a residual about which no label says anything."""
+        error = self.outcome.base_out_of_fold_error[np.isfinite(self.outcome.base_out_of_fold_error)]
+        return float(np.mean((error if len(error) else self.outcome.residual) ** 2))
+
+    @property
+    def uncorrected(self) -> np.ndarray:
+        """(|L|,) errors of the base without any correlation: out of fold where all are known, else its residuals."""
+        error = self.outcome.base_out_of_fold_error
+        return error if np.isfinite(error).all() else self.outcome.residual
+
+    @cached_property
+    def prediction(self) -> Prediction:
+        """What the field says of the training graph."""
+        # Coefficients fitted without the correlation are taken as they are.
+        design = None if self.propagated else self.base.design(self.X)
+        residual = np.full(self.graph.n_nodes, np.nan)
+        residual[self.labelled] = self.outcome.residual
+        found = self._predicted(self.graph, self.X, self.y, design)
+        members, unseen = self.outcome.members, self.outcome.out_of_sample
+        return replace(found, residual=residual, members=members, out_of_sample=unseen)
+
+    def condition_on(self, y: Any) -> Prediction:
+        """Return what the field says of the training graph given further labels.
+
+        Parameters
+        ----------
+        y : (n,) array
+            Labels that came after the fit, NaN elsewhere; they replace those of the fit at the same nodes.
+        """
+        members = None if self.outcome.members is None else self.base.predict_members(self.graph, self.X)
+        return self.prediction.condition_on(check_values(y, self.graph, "y"), members)
+
+    def on(self, graph: Graph, X: Any = None, y: Any = None) -> Prediction:
+        """Return what the field says of another graph.
+
+        Parameters
+        ----------
+        graph : Graph
+            The other graph, of m nodes and the same edge types, or some of them.
+        X : (m, d) array or DataFrame, optional
+            Features as those of the fit.
+        y : (m,) array, optional
+            Known labels, NaN where unknown.
+        """
+        graph, X = self.check_alike(graph, X)
+        return self._predicted(graph, X, np.full(graph.n_nodes, np.nan) if y is None else check_values(y, graph, "y"))
+
+    def check_alike(self, graph: Any, X: Any) -> tuple[Graph, np.ndarray]:
+        """Return another graph and its features as an array, if both are like those of the fit."""
+        graph = check_graph(graph)
+        if not set(graph.edge_types) <= set(self.alpha):
+            raise ValueError(
+                f"graph has edge types {list(graph.edge_types)} but the model learned {list(self.alpha)}; "
+                "name the edge types alike."
+            )
+        width = self.X.shape[1]
+        return graph, check_features(X, graph, optional=width == 0, like=(width, self.feature_names))[0]
+
+    def _predicted(self, graph: Graph, X: np.ndarray, y: np.ndarray, design: np.ndarray | None = None) -> Prediction:
+        base = self.base.predict(graph, X)
+        alpha = {name: self.alpha[name] for name in graph.edge_types}
+        conditional = Conditional(graph, ~np.isnan(y), alpha, self.beta, design=design, random_state=self.random_state)
+        return Prediction(graph, y, base, y - base, conditional, self.marginal_variance)
+
+    def with_recipe(self, recipe: Any) -> FittedField:
+        """Return the same value with how its tables were read, for files and for reading further tables alike."""
+        return replace(self, recipe=recipe)
+
+
+def fixed_beta(
+    residual: np.ndarray, graph: Graph, labelled: np.ndarray, alpha: dict[str, float], columns: int
+) -> float:
+    """Return beta of residuals (|L|,) under an alpha that is given, 0 or 1, after a mean of so many columns."""
+    conditional = Conditional(graph, labelled, alpha)
+    full = np.full(graph.n_nodes, np.nan)
+    full[labelled] = residual
+    full = conditional.extend(full)
+    q = float(full @ (conditional.G @ full))
+    if q <= 1e-13 * max(float(residual @ residual), np.finfo(float).tiny):
+        raise ValueError(
+            f"the base leaves no residual at the {len(residual)} labels (a constant y, as many features as labels, or, "
+            "with propagation, one label in each component); "
+            "there is nothing to learn."
+        )
+    # Propagation leaves one free level on each component, a linear mean its coefficients.
+    free = len(np.unique(graph.components[labelled])) if conditional.improper else columns
+    return max(len(residual) - free, 1) / q

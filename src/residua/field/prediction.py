@@ -1,0 +1,188 @@
+"""What a fitted field says of one graph with its known labels.
+
+    mean at U = base + E[r_U | r_L],    at i in L, left out: y_i - error_i
+
+r residuals, L nodes with a known label, U the others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from residua.field.conditional import Conditional, LeaveOneOut
+from residua.field.propagation import warn_unreached
+from residua.graph import Graph
+from residua.linalg.workspace import Workspace
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Prediction(Workspace):
+    """Means, standard deviations and leave-one-out errors of one graph: computed when asked, and kept.
+
+    Parameters
+    ----------
+    graph : Graph
+        n nodes.
+    y : (n,) array
+        Known labels, NaN where unknown.
+    base : (n,) array
+        Prediction of the base.
+    residual : (n,) array
+        Residuals at the known labels, NaN where unknown.
+    conditional : Conditional
+        Distribution of the residuals given those that are known.
+    marginal_variance : float
+        Variance of a residual about which no label says anything.
+    members : (k, |L|) array, optional
+        Residuals of each network of an ensemble.
+    out_of_sample : (k, |L|) array of bool, optional
+        Labels that each of those networks was not trained on.
+    """
+
+    graph: Graph
+    y: np.ndarray
+    base: np.ndarray
+    residual: np.ndarray
+    conditional: Conditional
+    marginal_variance: float
+    members: np.ndarray | None = None
+    out_of_sample: np.ndarray | None = None
+
+    @cached_property
+    def known(self) -> np.ndarray:
+        """(n,) bool: nodes with a known label."""
+        return ~np.isnan(self.y)
+
+    @cached_property
+    def unreached(self) -> np.ndarray:
+        """(n,) bool: nodes that propagation cannot reach; a learned alpha below 1 reaches all."""
+        unreached = self.conditional.unreached
+        return unreached if self.conditional.improper else np.zeros_like(unreached)
+
+    @cached_property
+    def mean(self) -> np.ndarray:
+        """(n,) means, the label where it is known."""
+        if self.unreached.any():
+            warn_unreached(self.graph, self.unreached, "they get the base prediction")
+        return self._finite(np.where(self.known, self.y, self.base + self.conditional.extend(self.residual)), "means")
+
+    @cached_property
+    def std(self) -> np.ndarray:
+        """(n,) standard deviations, 0 where the label is known."""
+        variance = np.where(self.unreached, self.marginal_variance, self.conditional.variance().value)
+        return self._finite(np.sqrt(variance), "standard deviations")
+
+    def _finite(self, values: np.ndarray, what: str) -> np.ndarray:
+        if not np.isfinite(values).all():
+            largest = np.nanmax(np.abs(np.concatenate([self.y, self.residual, self.base])), initial=0.0)
+            raise ValueError(
+                f"{what} at {(~np.isfinite(values)).sum()} of {len(values)} nodes are not finite: labels, residuals "
+                f"and base predictions reach {largest:.1e}; bring y to a smaller scale."
+            )
+        values.flags.writeable = False
+        return values
+
+    @cached_property
+    def leave_one_out(self) -> LeaveOneOut:
+        """Error and variance of each known label as predicted from all the others."""
+        found = self.conditional.leave_one_out(self.residual)
+        variance = np.where(np.isfinite(found.variance), found.variance, self.marginal_variance)
+        return replace(found, error=self._member_errors(found.error), variance=variance)
+
+    def _member_errors(self, error: np.ndarray) -> np.ndarray:
+        """Take, for a label that some networks were not trained on, their own errors: each has a level of its own."""
+        if self.members is None or self.out_of_sample is None:
+            return error
+        total, count = np.zeros_like(error), self.out_of_sample.sum(axis=0)
+        for residual, unseen in zip(self.members, self.out_of_sample, strict=True):
+            if unseen.any():
+                total += np.where(unseen, self.conditional.leave_one_out(self.at_known(residual)).error, 0.0)
+        return np.where(count > 0, total / np.maximum(count, 1), error)
+
+    @property
+    def left_out_mean(self) -> np.ndarray:
+        """(n,) means, at known labels those given all the others."""
+        mean = self.mean.copy()
+        mean[self.known] -= self.leave_one_out.error
+        return mean
+
+    @property
+    def left_out_std(self) -> np.ndarray:
+        """(n,) standard deviations, at known labels those given all the others."""
+        std = self.std.copy()
+        std[self.known] = np.sqrt(self.leave_one_out.variance)
+        return std
+
+    @cached_property
+    def out_of_sample_labels(self) -> np.ndarray:
+        """(|L|,) bool: labels that some network was not trained on; all of them where there is none such."""
+        if self.out_of_sample is None or not self.out_of_sample.any():
+            return np.ones(int(self.known.sum()), bool)
+        return np.asarray(self.out_of_sample.any(axis=0))
+
+    @property
+    def scores(self) -> np.ndarray:
+        """Absolute leave-one-out errors in standard deviations, at labels out of sample."""
+        unseen = self.out_of_sample_labels
+        return np.abs(self.leave_one_out.error[unseen]) / np.sqrt(self.leave_one_out.variance[unseen])
+
+    @cached_property
+    def decorrelated(self) -> np.ndarray:
+        """(|L|,) residuals decorrelated by the field: white noise of variance 1 if it is right."""
+        return self.conditional.decorrelated(self.residual)
+
+    def at_known(self, values: np.ndarray) -> np.ndarray:
+        """Return values (|L|,) at the known labels as (n,), NaN elsewhere."""
+        full = np.full(len(self.y), np.nan)
+        full[self.known] = values
+        return full
+
+    def condition_on(self, y: np.ndarray, members: np.ndarray | None = None) -> Prediction:
+        """Return the prediction given further labels.
+
+        Parameters
+        ----------
+        y : (n,) array
+            Labels that came later, NaN elsewhere; they replace earlier ones at the same nodes.
+        members : (k, n) array, optional
+            Predictions of each network of an ensemble.
+        """
+        now = np.where(np.isnan(y), self.y, y)
+        known = ~np.isnan(now)
+        conditional = self.conditional.at(known)
+        # A base has learned the labels of the fit: there its out-of-fold predictions count, where it has them.
+        base = np.where(self.known, self.y - self.residual, self.base)
+        shift = conditional.mean_of(now - base)
+        unseen = None
+        if self.members is not None and self.out_of_sample is not None and members is not None:
+            members, unseen = self._members_out_of_fold(base, members)
+            members, unseen = (now - members)[:, known], unseen[:, known]
+        return replace(
+            self,
+            y=now,
+            base=self.base + shift,
+            residual=now - base - shift,
+            conditional=conditional,
+            members=None if unseen is None else members,
+            out_of_sample=unseen,
+        )
+
+    def _members_out_of_fold(self, base: np.ndarray, members: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(k, n) predictions of the networks as residuals have them, and which of them are of labels not seen."""
+        own = self.y[self.known] - self.members
+        if (own == base[self.known]).all():  # out-of-fold residuals, shared by all members
+            members = np.tile(base, (len(members), 1))
+        members, unseen = members.copy(), np.ones(members.shape, bool)
+        members[:, self.known] = own
+        unseen[:, self.known] = self.out_of_sample
+        return members, unseen
+
+    def sample(self, count: int, rng: np.random.Generator) -> np.ndarray:
+        """Return (count, n) joint draws of all labels, known ones as known."""
+        draws = self.mean + self.conditional.sample(count, rng)
+        noise = rng.standard_normal((count, int(self.unreached.sum())))
+        draws[:, self.unreached] += np.sqrt(self.marginal_variance) * noise
+        return draws

@@ -1,0 +1,171 @@
+"""What a user asks of a fitted model, or of an average of some: predictions, intervals, a score, a file."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from typing import Any, Literal, overload
+
+import numpy as np
+
+from residua import metrics
+from residua.graph import Graph
+from residua.intervals import conformal_quantile, gaussian_width
+from residua.validation import check_choice, check_share, check_values
+
+Vectors = tuple[np.ndarray, np.ndarray]
+
+
+class Predictor(ABC):
+    """Base of what predicts the nodes of a graph with means and standard deviations."""
+
+    @property
+    @abstractmethod
+    def graph_(self) -> Graph:
+        """Training graph."""
+
+    @property
+    @abstractmethod
+    def y_(self) -> np.ndarray:
+        """(n,) labels of the fit, NaN where unknown."""
+
+    @abstractmethod
+    def _moments(self, X: Any, y: Any, graph: Graph | None, left_out: bool, std: bool) -> tuple[np.ndarray, Any]:
+        """Return means and, if asked, standard deviations; of known labels too where they are ``left_out``."""
+
+    @abstractmethod
+    def _scores(self) -> np.ndarray | None:
+        """Return absolute errors in standard deviations at labels out of sample; None where they are too few."""
+
+    @overload
+    def predict(
+        self,
+        X: Any = ...,
+        y: Any = ...,
+        *,
+        graph: Graph | None = ...,
+        return_std: Literal[False] = ...,
+        known: str = ...,
+    ) -> np.ndarray: ...
+
+    @overload
+    def predict(
+        self, X: Any = ..., y: Any = ..., *, graph: Graph | None = ..., return_std: Literal[True], known: str = ...
+    ) -> Vectors: ...
+
+    @overload
+    def predict(
+        self, X: Any = ..., y: Any = ..., *, graph: Graph | None = ..., return_std: bool, known: str = ...
+    ) -> np.ndarray | Vectors: ...
+
+    def predict(
+        self,
+        X: Any = None,
+        y: Any = None,
+        *,
+        graph: Graph | None = None,
+        return_std: bool = False,
+        known: str = "label",
+    ) -> np.ndarray | Vectors:
+        """Predict every node of the training graph, or of another graph given its features and few known labels.
+
+        Parameters
+        ----------
+        X : (n, d) array or DataFrame, optional
+            Features of another graph.
+        y : (n,) array, optional
+            Known labels of another graph, NaN where unknown. Without X and graph: labels of the training graph that
+            came to be known since the fit, NaN elsewhere. They are conditioned on beside those of the fit, which they
+            replace at the same nodes, and are not kept. Only a base "linear" or "mean" follows them (with
+            correlation="propagate" none does); nothing else is fitted anew.
+        graph : Graph, optional
+            Another graph.
+        return_std : bool
+            Also return standard deviations.
+        known : "label" or "predict"
+            "label" returns known labels as they are, with std 0; "predict" gives leave-one-out predictions there.
+
+        Returns
+        -------
+        mean : (n,) array
+            Predictions in the order of the graph's nodes.
+        std : (n,) array
+            Standard deviations, only if ``return_std``.
+        """
+        check_choice(known, ("label", "predict"), "known")
+        mean, std = self._moments(X, y, graph, known == "predict", return_std)
+        return (mean, std) if return_std else mean
+
+    def predict_interval(
+        self,
+        X: Any = None,
+        y: Any = None,
+        *,
+        graph: Graph | None = None,
+        coverage: float = 0.9,
+        method: str = "conformal",
+    ) -> Vectors:
+        """Return lower and upper ends of an interval for every node; both are the label at labelled nodes.
+
+        Parameters
+        ----------
+        X, y, graph : array, array, Graph
+            Other data, as in ``predict``.
+        coverage : float
+            Share of nodes that the intervals should hold, between 0 and 1.
+        method : "conformal" or "gaussian"
+            "conformal" widens the Gaussian interval until it covers the training labels left out one by one, so its
+            coverage does not rest on normality; "gaussian" takes the model at its word.
+
+        Returns
+        -------
+        lower : (n,) array
+            Lower ends.
+        upper : (n,) array
+            Upper ends.
+        """
+        width = self.interval_width(coverage, method)
+        mean, std = self.predict(X, y, graph=graph, return_std=True)
+        return mean - width * std, mean + width * std
+
+    def interval_width(self, coverage: float = 0.9, method: str = "conformal") -> float:
+        """Return half the width of the intervals of ``predict_interval``, in standard deviations."""
+        check_choice(method, ("conformal", "gaussian"), "method")
+        check_share(coverage, "coverage")
+        scores = None if method == "gaussian" else self._scores()
+        return gaussian_width(coverage) if scores is None else conformal_quantile(scores, coverage)
+
+    def score(self, X: Any, y: Any, *, known: Any = None, graph: Graph | None = None) -> float:
+        """Return R2 at nodes whose label was unknown to the model.
+
+        Parameters
+        ----------
+        X : (n, d) array or DataFrame
+            Features; None, or those of the fit, for the training graph.
+        y : (n,) array
+            True labels, NaN where unknown; nodes that were labelled in ``fit`` (or in ``known``) do not count.
+        known : (n,) array, optional
+            Labels to condition on: of another graph, or those of the training graph that came after the fit.
+        graph : Graph, optional
+            Another graph.
+        """
+        other = None if graph is self.graph_ else graph
+        there = self.graph_ if other is None else other
+        mean = self.predict(None if other is None else X, known, graph=other)
+        unseen = np.isnan(self.y_) if other is None else np.ones(len(mean), bool)
+        if known is not None:
+            unseen &= np.isnan(check_values(known, there, "known"))
+        truth = check_values(y, there, "y")
+        unseen &= ~np.isnan(truth)
+        if unseen.sum() < 2:
+            raise ValueError(
+                f"y has {unseen.sum()} labels that the model has not seen; at least 2 are needed to score. "
+                "Mask some labels as NaN in fit, or see diagnose() for leave-one-out accuracy."
+            )
+        return metrics.r2(truth[unseen], mean[unseen])
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to one file, whole or not at all; ``residua.load`` reads it."""
+        from residua.io.model_file import save
+
+        save(self, path)
