@@ -11,29 +11,27 @@ from __future__ import annotations
 import numpy as np
 from numba import prange
 
-from residua.linalg.kernels.compiled import compiled
-from residua.linalg.operator import SMALL_PRODUCT, Sparse
+from residua.linalg.kernels.compiled import compiled, compiled_twice
+from residua.linalg.operator import Sparse
 
 
 def row_maxima(A: Sparse, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Maxima (n, d) of x (n, d) over the entries of each row of A, and how many reach them; 0 and 0 if none."""
+    """Return the maxima (n, d) of x (n, d) over the entries of each row of A, and how many reach them; 0 and 0 if none.
+
+    scipy's sparse matrices have a maximum of their entries, none of what these point to.
+    """
     out, reached = np.empty_like(x), np.empty_like(x)
-    _of_all_rows(A, x, _maxima_of_rows, _maxima_of_blocks, out, reached)
+    small, blocks = A.dealt(x.shape[1])
+    _maxima(small, blocks, A.indptr, A.indices, A.weights, x, out, reached)
     return out, reached
 
 
 def spread_to_maxima(transpose: Sparse, x: np.ndarray, out: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    """(n, d) sums, for each entry x, of the ``shares`` of all rows whose maximum ``out`` it is."""
+    """Return the sums (n, d), for each entry x, of the ``shares`` of all rows whose maximum ``out`` it is."""
     found = np.empty_like(x)
-    _of_all_rows(transpose, x, _spread_of_rows, _spread_of_blocks, out, shares, found)
+    small, blocks = transpose.dealt(x.shape[1])
+    _spread(small, blocks, transpose.indptr, transpose.indices, transpose.weights, x, out, shares, found)
     return found
-
-
-def _of_all_rows(A, x, of_rows, of_blocks, *arrays):
-    if A.nnz * x.shape[1] < SMALL_PRODUCT:  # as for products, no second thread is woken
-        of_rows(0, len(x), A.indptr, A.indices, A.weights, x, *arrays)
-    else:
-        of_blocks(A.blocks, A.indptr, A.indices, A.weights, x, *arrays)
 
 
 @compiled
@@ -52,8 +50,8 @@ def _maxima_of_rows(first, last, indptr, indices, weights, x, out, reached):
                 reached[i, k] += weight if x[j, k] == out[i, k] else 0
 
 
-@compiled(parallel=True)
-def _maxima_of_blocks(blocks, indptr, indices, weights, x, out, reached):
+@compiled_twice()
+def _maxima(blocks, indptr, indices, weights, x, out, reached):
     for b in prange(len(blocks) - 1):
         _maxima_of_rows(blocks[b], blocks[b + 1], indptr, indices, weights, x, out, reached)
 
@@ -69,7 +67,7 @@ def _spread_of_rows(first, last, indptr, indices, weights, x, out, shares, found
                 found[j, k] += weight * shares[i, k] if x[j, k] == out[i, k] else 0
 
 
-@compiled(parallel=True)
-def _spread_of_blocks(blocks, indptr, indices, weights, x, out, shares, found):
+@compiled_twice()
+def _spread(blocks, indptr, indices, weights, x, out, shares, found):
     for b in prange(len(blocks) - 1):
         _spread_of_rows(blocks[b], blocks[b + 1], indptr, indices, weights, x, out, shares, found)

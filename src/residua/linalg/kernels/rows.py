@@ -185,43 +185,6 @@ def cg_column_from(indptr, indices, weights, scale, alpha, r, x, goal, max_iter)
 
 
 @compiled
-def submatrix_rows(indptr, indices, weights, rows, position, count_only, out_indptr, out_indices, out_weights):
-    """Rows and columns ``rows`` of a CSR matrix; ``position[j]`` is j's new index, -1 where it is left out."""
-    at = 0
-    for new, i in enumerate(rows):
-        for e in range(indptr[i], indptr[i + 1]):
-            j = position[indices[e]]
-            if j >= 0:
-                if not count_only:
-                    out_indices[at] = j
-                    if weights is not None:
-                        out_weights[at] = weights[e]
-                at += 1
-        if count_only:
-            out_indptr[new + 1] = at
-
-
-@compiled
-def arranged_rows(indptr, indices, weights, rows, position, out_indptr, out_indices, out_weights):
-    """The same for rows in any order: entries are dealt to the rows they mirror, so that columns come out sorted.
-
-    False, and nothing of use, where the pattern is not symmetric.
-    """
-    free = out_indptr[:-1].copy()
-    for new, i in enumerate(rows):
-        for e in range(indptr[i], indptr[i + 1]):
-            j = position[indices[e]]
-            if j >= 0:
-                if free[j] == out_indptr[j + 1]:
-                    return False
-                out_indices[free[j]] = new
-                if weights is not None:
-                    out_weights[free[j]] = weights[e]
-                free[j] += 1
-    return True
-
-
-@compiled
 def _root(parent, i):
     while parent[i] != i:
         parent[i] = parent[parent[i]]  # halve the path on the way up
@@ -254,18 +217,6 @@ def number_components(parent):
         else:
             label[i] = label[root]
     return label
-
-
-@compiled
-def diagonal(indptr, indices, weights, scale):
-    """The diagonal of S."""
-    out = np.zeros(len(scale), scale.dtype)
-    for i in range(len(scale)):
-        for e in range(indptr[i], indptr[i + 1]):
-            if indices[e] == i:
-                w = scale[i] * scale[i]
-                out[i] = w if weights is None else w * weights[e]
-    return out
 
 
 @compiled
