@@ -164,7 +164,7 @@ def _paired(ours: Cell, theirs: Cell) -> str:
 
 
 def tasks(options: Options, methods: tuple[str, ...]) -> list[Task]:
-    """List for each data set and seed our models at once, since the average needs all, the paper's, the law of spins."""
+    """List for each data set and seed: our models, since the average needs all, the paper's, the law of spins."""
     wanted = [BEST] if set(methods) & set(OURS) else []
     wanted += [method for method in (PAPER, spins.LAW) if method in methods]
     return [
