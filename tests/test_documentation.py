@@ -180,6 +180,11 @@ def test_links_between_files_lead_somewhere():
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
+def test_the_reference_has_every_public_name():
+    page = (ROOT / "docs" / "api.md").read_text("utf-8")
+    assert [name for name in residua.__all__ if not re.search(rf"^::: residua\.{name}\b", page, re.M)] == []
+
+
 @pytest.mark.xfail(strict=False, reason="functions are on the move")
 def test_functions_of_the_mathematics_page_are_there():
     page = (ROOT / "docs" / "mathematics.md").read_text("utf-8").split("## Which function computes what")[1]
