@@ -111,7 +111,6 @@ UNDONE = {
     "linalg/order.py",
     "linalg/solve.py",
     "nn.py",
-    "plot.py",
     "resources.py",
 }
 

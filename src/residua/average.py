@@ -81,7 +81,7 @@ class Average(Predictor, Workspace):
         fields = [model.field_ for model in self.models]
         unseen = np.logical_and.reduce([field.prediction.out_of_sample_labels for field in fields])
         if any(field.in_sample for field in fields):
-            self._warn("a model was trained on every label, so errors are told too small")
+            self._warn("a model was trained on every label, so errors are shown too small")
         elif unseen.sum() < FEW:
             self._warn(
                 f"the models left only {unseen.sum()} labels out in common, so their errors are taken to be the same "

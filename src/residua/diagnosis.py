@@ -1,4 +1,4 @@
-"""What a fitted model is worth, told from its training labels left out one by one."""
+"""What a fitted model is worth, from its training labels left out one by one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Diagnosis:
     n_labelled : int
         Labels that had no part in the training of what predicts them.
     r2_base : float
-        R2 of the base; NaN for one that was trained with the correlation and never stood alone.
+        R2 of the base; NaN for one that was trained with the correlation and never tried without it.
     r2_corrected : float
         R2 of the corrected predictions.
     moran_base : MoranResult or None
@@ -68,7 +68,7 @@ class Diagnosis:
 
     @property
     def off(self) -> tuple[float, ...]:
-        """Promises that Gaussian intervals break by more than chance, and more than if they were a tenth too wide."""
+        """Shares that Gaussian intervals break by more than chance, and more than if they were a tenth too wide."""
         return tuple(p for p, share in self.coverages.items() if _is_off(p, share, self.n_labelled))
 
     @property

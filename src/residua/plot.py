@@ -31,7 +31,7 @@ __all__ = ["calibration", "correlation", "learning_curve", "map"]
 
 BLUE, GREY, RED = "#2a5f9e", "#8a8f98", "#b3402f"
 SHARES = (0.05, 0.1, 0.2, 0.4, 0.6, 0.8)
-MAX_STARTS = 500  # nodes from which distances are counted
+MAX_SOURCES = 500  # nodes from which distances are counted
 
 
 def map(
@@ -42,12 +42,12 @@ def map(
     edges: bool = True,
     **options: Any,
 ) -> Figure:
-    """Truth, base prediction, residual, correction and final prediction on a map or a drawing of the graph.
+    """Draw truth, base prediction, residual, correction and final prediction on a map or a drawing of the graph.
 
     Parameters
     ----------
     model : GraphRegressor
-        Fitted.
+        Fitted model.
     positions : array or DataFrame, shape (n, 2), optional
         As in `residua.views.strip`: a DataFrame with columns longitude and latitude makes a map. By default a
         layout of the graph.
@@ -55,9 +55,9 @@ def map(
         Some of "truth", "base prediction", "residual", "correction", "final prediction" and "uncertainty"; the
         first five by default. An uncertainty has a picture of its own, since its scale is another.
     edges : bool
-        Draw them?
-    options
-        Of `residua.views.strip`, such as ``width``, ``label`` or ``path``.
+        Whether to draw edges.
+    **options : dict
+        Further arguments of `residua.views.strip`, such as ``width``, ``label`` or ``path``.
 
     Returns
     -------
@@ -82,15 +82,16 @@ def map(
 
 
 def calibration(model: GraphRegressor, ax: Axes | None = None) -> Axes:
-    """How often intervals hold the label, each label left out in turn, against how often they claim to.
+    """Draw how often intervals hold the label, each label left out in turn, against how often they claim to.
 
     The band holds 95 % of the curves of a model whose intervals are right.
 
     Parameters
     ----------
     model : GraphRegressor
-        Fitted.
+        Fitted model.
     ax : matplotlib.axes.Axes, optional
+        Where to draw; by default in a figure of its own.
 
     Returns
     -------
@@ -118,13 +119,14 @@ def calibration(model: GraphRegressor, ax: Axes | None = None) -> Axes:
 
 
 def correlation(model: GraphRegressor, ax: Axes | None = None, *, kind: str = "hops", max_hops: int = 6) -> Axes:
-    """What neighbours share: the residuals' correlation by distance, or the likelihood of alpha.
+    """Draw what neighbours share: the residuals' correlation by distance, or the likelihood of alpha.
 
     Parameters
     ----------
     model : GraphRegressor
-        Fitted.
+        Fitted model.
     ax : matplotlib.axes.Axes, optional
+        Where to draw; by default in a figure of its own.
     kind : "hops" or "likelihood"
         "hops": correlation of residuals at pairs of nodes so many edges apart, before the correction and as
         decorrelated by the model; counted from 500 random nodes on larger graphs. "likelihood": the
@@ -164,16 +166,16 @@ def _hops(model: GraphRegressor, ax: Axes | None, max_hops: int) -> Axes:
 
 
 def correlogram(values: np.ndarray, graph: Graph, max_hops: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Distances at which there are pairs of known values (n,), and their correlation there; NaN = unknown."""
+    """Return distances at which there are pairs of known values (n,), and their correlation; NaN is unknown."""
     known = np.flatnonzero(~np.isnan(values))
     x = np.zeros(len(values))
     x[known] = values[known] - values[known].mean()
-    starts = known
-    if len(known) > MAX_STARTS:
-        starts = np.sort(np.random.default_rng(seed).choice(known, MAX_STARTS, replace=False))
+    sources = known
+    if len(known) > MAX_SOURCES:
+        sources = np.sort(np.random.default_rng(seed).choice(known, MAX_SOURCES, replace=False))
     pairs, products = np.zeros((2, max_hops + 1))
     A = graph.adjacency()
-    for block in np.array_split(starts, -(-len(starts) // 50)):
+    for block in np.array_split(sources, -(-len(sources) // 50)):
         hops = csgraph.dijkstra(A, unweighted=True, indices=block, limit=max_hops)[:, known]
         inside = np.isfinite(hops)
         distance = hops[inside].astype(int)
@@ -227,7 +229,7 @@ def learning_curve(
     random_state: int = 0,
     ax: Axes | None = None,
 ) -> Axes:
-    """R2 at the labels held out, against the share of labels given: the base alone, and with the neighbours.
+    """Draw R2 at labels held out against the share of labels given, of the base and with the neighbours.
 
     The model is fitted ``2 * repeats`` times for each share.
 
@@ -235,8 +237,12 @@ def learning_curve(
     ----------
     model : GraphRegressor
         Its settings are used. Without X, y and graph, a fitted model's own.
-    X, y, graph
-        Features (n, d), labels (n,) with NaN = unknown, and the graph.
+    X : (n, d) array or DataFrame, optional
+        Features.
+    y : (n,) array, optional
+        Labels, NaN where unknown.
+    graph : Graph, optional
+        Graph of n nodes.
     shares : sequence of float
         Of the known labels, between 0 and 1.
     repeats : int
@@ -244,6 +250,7 @@ def learning_curve(
     random_state : int
         Seed of those choices.
     ax : matplotlib.axes.Axes, optional
+        Where to draw; by default in a figure of its own.
 
     Returns
     -------
@@ -278,7 +285,7 @@ def learning_curve(
 def _scores(
     model: GraphRegressor, correlation: str | None, X: Any, y: Any, graph: Any, share: float, repeats: int, seed: int
 ) -> Iterator[float]:
-    """R2 of the model with this correlation, for random choices of labels that are the same for every model."""
+    """Yield R2 of the model with this correlation, for random choices of labels that are the same for every model."""
     y = np.asarray(y, float)
     known = np.flatnonzero(~np.isnan(y))
     for k in range(repeats):
@@ -292,7 +299,7 @@ def _scores(
 
 
 def _axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
-    """Axes with quiet lines: those given, or those of a figure of its own."""
+    """Return axes with quiet lines: those given, or those of a figure of its own."""
     if ax is None:
         from matplotlib.figure import Figure
 

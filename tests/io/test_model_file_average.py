@@ -100,6 +100,17 @@ def test_models_of_other_labels_are_refused(forge, average, tmp_path):
         load(forge(**members))
 
 
+def test_a_kind_that_was_not_asked_for_is_refused(average, tmp_path):
+    average.save(tmp_path / "average.residua")
+    average.models[0].save(tmp_path / "one.residua")
+    assert isinstance(load(tmp_path / "average.residua", kind=Average), Average)
+    assert isinstance(load(tmp_path / "one.residua", kind=GraphRegressor), GraphRegressor)
+    with pytest.raises(ModelFileError, match="holds an average of models, no GraphRegressor"):
+        load(tmp_path / "average.residua", kind=GraphRegressor)
+    with pytest.raises(ModelFileError, match="holds one model, no Average"):
+        load(tmp_path / "one.residua", kind=Average)
+
+
 def test_a_command_says_that_it_takes_single_models(average, tmp_path):
     average.save(tmp_path / "average.residua")
     result = CliRunner().invoke(app, ["predict", str(tmp_path / "average.residua"), "-o", str(tmp_path / "out.csv")])

@@ -273,7 +273,8 @@ def load_model(path: Path, trust: bool = False) -> GraphRegressor:
     from residua.io.model_file import ModelFileError, load
 
     try:
-        model = load(path, trusted=[name for entry in BASES.values() for name in entry.trusted] if trust else ())
+        trusted = [name for entry in BASES.values() for name in entry.trusted] if trust else ()
+        return load(path, trusted=trusted, kind=GraphRegressor)
     except ModelFileError as error:
         if "not trusted by default" not in str(error):
             raise
@@ -281,9 +282,6 @@ def load_model(path: Path, trust: bool = False) -> GraphRegressor:
             "if you know where the file comes from, add --trust"
         )  # fmt: skip
         raise ModelFileError(f"{path} holds trees or other types that can steer compiled code; {remedy}.") from None
-    if not isinstance(model, GraphRegressor):
-        raise ModelFileError(f"{path} holds an average of models, which commands do not take; load it in Python.")
-    return model
 
 
 @contextmanager

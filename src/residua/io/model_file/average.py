@@ -2,7 +2,7 @@
 
     average.json + 0/model.json + 0/arrays.safetensors [+ 0/base.skops] + 1/model.json + ..
 
-Each folder is a whole model, checked as one that stands alone.
+Each folder is a whole model, checked as one that has a file to itself.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Members = Mapping[str, bytes]
 
 
 def pack_average(average: Average, pack: Callable[[GraphRegressor], Members]) -> dict[str, bytes]:
-    """The members of the file, those of each model by ``pack``."""
+    """Return the members of the file, those of each model by ``pack``."""
     weights = [number(weight) for weight in average.weights]
     members = {WEIGHTS: pack_table({"format": FORMAT, "residua": __version__, "weights": weights})}
     for k, model in enumerate(average.models):
@@ -34,7 +34,7 @@ def pack_average(average: Average, pack: Callable[[GraphRegressor], Members]) ->
 
 
 def unpack_average(members: Members, unpack: Callable[[Members], GraphRegressor]) -> Average:
-    """The average that these members hold, each model by ``unpack``."""
+    """Return the average that these members hold, each model by ``unpack``."""
     table = unpack_table(members[WEIGHTS])
     check_format(table, FORMAT)
     weights = np.array([read_number(value) for value in need(table, "weights", list)])

@@ -35,7 +35,7 @@ def write_whole(path: str | os.PathLike[str], members: Mapping[str, bytes]) -> N
 
 
 def read_members(path: str | os.PathLike[str]) -> dict[str, bytes]:
-    """The members of a stored zip; zipfile compares them with their checksums."""
+    """Return the members of a stored zip; zipfile compares them with their checksums."""
     if not stat.S_ISREG(os.stat(path).st_mode):
         raise ModelFileError("is not a regular file; give a file that model.save wrote.")
     with open(path, "rb") as file, ZipFile(file) as archive:
@@ -44,7 +44,7 @@ def read_members(path: str | os.PathLike[str]) -> dict[str, bytes]:
 
 
 def sound_members(archive: ZipFile, size: int) -> list[ZipInfo]:
-    """The members of a zip of ``size`` bytes in which none is hidden behind another, nor larger than its bytes."""
+    """Return the members of a zip of ``size`` bytes: none hides behind another, none is larger than its bytes."""
     members = archive.infolist()
     if len({info.filename for info in members}) < len(members):
         raise damaged("two members have one name")

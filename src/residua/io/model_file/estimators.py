@@ -1,4 +1,4 @@
-"""Scikit-learn regressors in a model file: a skops part, checked before skops sees it, of trusted types alone."""
+"""Scikit-learn regressors in a model file: a skops part, checked before skops sees it, of trusted types only."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from residua.validation import one_line
 
 
 def pack_estimators(estimators: dict[str, Any]) -> bytes:
-    """A skops part that is known to load."""
+    """Return a skops part that is known to load."""
     import skops.io
 
     try:
@@ -33,7 +33,7 @@ def pack_estimators(estimators: dict[str, Any]) -> bytes:
 
 
 def unpack_estimators(data: bytes, names: list, trusted: list) -> dict[str, Any]:
-    """The regressors, which have just these names."""
+    """Return the regressors, which have just these names."""
     import skops.io
     from skops.io.exceptions import UntrustedTypesFoundException
 
@@ -54,7 +54,7 @@ def unpack_estimators(data: bytes, names: list, trusted: list) -> dict[str, Any]
 
 
 def _check_members(data: bytes) -> None:
-    """No member of a skops file is packed, and no array claims a shape beyond its bytes."""
+    """Check that no member of a skops file is packed, and no array claims a shape beyond its bytes."""
     with ZipFile(io.BytesIO(data)) as archive:
         for info in sound_members(archive, len(data)):
             if info.filename.endswith(".npy"):

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import numpy as np
 import pandas as pd
@@ -57,9 +57,11 @@ from residua.predictor import Predictor
 from residua.validation import MIN_LABELS, check_choice, check_count, check_fitted, one_line
 
 FORMAT = 1
+Path = str | os.PathLike[str]
+Model = TypeVar("Model", bound=Predictor)
 
 
-def save(model: Predictor, path: str | os.PathLike[str]) -> None:
+def save(model: Predictor, path: Path) -> None:
     """Write a fitted model to one file, whole or not at all.
 
     Parameters
@@ -83,7 +85,17 @@ def save(model: Predictor, path: str | os.PathLike[str]) -> None:
     write_whole(path, pack_average(model, _pack) if isinstance(model, Average) else _pack(model))
 
 
-def load(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = (), module: Any = None) -> Any:
+@overload
+def load(path: Path, *, trusted: Iterable[str | type] = ..., module: Any = ..., kind: None = ...) -> Any: ...
+
+
+@overload
+def load(path: Path, *, trusted: Iterable[str | type] = ..., module: Any = ..., kind: type[Model]) -> Model: ...
+
+
+def load(
+    path: Path, *, trusted: Iterable[str | type] = (), module: Any = None, kind: type[Predictor] | None = None
+) -> Any:
     """Read a model that ``model.save`` wrote; runs no code from the file.
 
     Parameters
@@ -96,6 +108,8 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = (), mo
     module : torch.nn.Module, optional
         Module of a model that was fitted with one; the file holds its weights and not its code. It is copied, and
         gets the weights of the file in the copy.
+    kind : type, optional
+        ``GraphRegressor`` or ``Average``: what the file has to hold.
 
     Returns
     -------
@@ -107,7 +121,8 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = (), mo
     FileNotFoundError
         Where there is no such file.
     ModelFileError
-        Where the file is damaged, of a newer version, or holds a type that is not trusted; a ``ValueError``.
+        Where the file is damaged, of a newer version, or holds another kind of model or a type that is not
+        trusted; a ``ValueError``.
     """
     path = os.fspath(path)
     names: list[str | type] = [trusted] if isinstance(trusted, str | type) else [*trusted]
@@ -115,7 +130,11 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = (), mo
         raise TypeError(f"trusted={trusted!r} is not a list of types or of their names.")
     try:
         members = read_members(path)
-        if WEIGHTS in members:
+        held = Average if WEIGHTS in members else GraphRegressor
+        if kind is not None and held is not kind:
+            found = "an average of models" if held is Average else "one model"
+            raise ModelFileError(f"holds {found}, no {kind.__name__}; load it in Python without kind=.")
+        if held is Average:
             return unpack_average(members, lambda part: _unpack(part, names, module))
         return _unpack(members, names, module)
     except ModelFileError as error:
@@ -134,7 +153,7 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = (), mo
 
 
 def _pack(model: Predictor) -> dict[str, bytes]:
-    """The members of the file; what cannot be kept is refused here, before anything is written."""
+    """Return the members of the file; what cannot be kept is refused here, before anything is written."""
     if type(model) is not GraphRegressor:
         raise ValueError(f"model is a {type(model).__name__}; only a GraphRegressor or an Average can be saved.")
     check_fitted(model)
@@ -162,7 +181,7 @@ def _pack(model: Predictor) -> dict[str, bytes]:
 
 
 def _unpack(members: Mapping[str, bytes], trusted: list[str | type], module: Any) -> GraphRegressor:
-    """The model that these members hold."""
+    """Return the model that these members hold."""
     table = _read_table(members)
     arrays = Arrays(members[ARRAYS])
     estimators = {}
@@ -213,7 +232,7 @@ def _unpack(members: Mapping[str, bytes], trusted: list[str | type], module: Any
 
 
 def _unpack_outcome(base: Base, n_labelled: int, arrays: Arrays) -> Outcome:
-    """Of a network, errors are known at the labels that it was not trained on, NaN at others."""
+    """Return what the base left over; a network's errors are known at labels it was not trained on, NaN at others."""
     network = not isinstance(base, LinearBase | ScikitBase)
     parts = {"base_out_of_fold_error": arrays.take("alone", (n_labelled,), finite=not network)}
     if network:
@@ -230,7 +249,7 @@ def _unpack_outcome(base: Base, n_labelled: int, arrays: Arrays) -> Outcome:
 
 
 def _read_table(members: Mapping[str, bytes]) -> Table:
-    """The JSON part, of a version that this residua knows, with just the members that it announces."""
+    """Return the JSON part, of a version that this residua knows, with just the members that it announces."""
     if TABLE not in members:
         raise damaged(f"it has no {TABLE}")
     table = unpack_table(members[TABLE])
@@ -242,7 +261,7 @@ def _read_table(members: Mapping[str, bytes]) -> Table:
 
 
 def _pack_parameters(model: GraphRegressor, estimators: dict[str, Any]) -> Table:
-    """Constructor parameters; a scikit-learn base goes to ``estimators``, of a torch module only the name is kept."""
+    """Return constructor parameters: a scikit-learn base goes to ``estimators``, a torch module is but a name."""
     packed: Table = {}
     values = model.get_params(deep=False) | {"checkpoint": None}  # a file of the machine that did the training
     _check_parameters(values)
@@ -280,7 +299,7 @@ def _unpack_base_parameter(table: Table, estimators: Mapping[str, Any], module: 
 
 
 def _networks() -> ModuleType:
-    """The part that needs PyTorch."""
+    """Import the part that needs PyTorch."""
     try:
         from residua.io.model_file import networks
     except ImportError as error:
@@ -289,7 +308,7 @@ def _networks() -> ModuleType:
 
 
 def _check_parameters(values: Mapping[str, Any]) -> None:
-    """As ``fit`` does, for they may have been set since."""
+    """Check parameters as ``fit`` does, for they may have been set since."""
     check_choice(values["training"], ("joint", "post-hoc", "paper"), "training")
     check_count(values["ensemble"], "ensemble", 1)
     make_base(values["base"])
@@ -301,7 +320,7 @@ def _check_parameters(values: Mapping[str, Any]) -> None:
 
 
 def _pack_graph(graph: Graph, arrays: dict[str, np.ndarray]) -> Table:
-    """Integer ids and adjacencies go to ``arrays``; other ids stay in the table."""
+    """Put integer ids and adjacencies into ``arrays``; other ids stay in the table."""
     arrays.update({f"graph.{name}": array for name, array in graph.arrays().items()})
     ids = None
     if graph.nodes.dtype == np.int64:

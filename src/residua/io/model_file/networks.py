@@ -21,7 +21,7 @@ MODULE = "module"  # stands for a torch module of one's own
 
 
 def pack_network(base: NetworkBase, arrays: dict[str, np.ndarray]) -> Table:
-    """Of the fitted base."""
+    """Return the settings and scales of a fitted base; its weights go to ``arrays``."""
     arrays["base.x_centre"], arrays["base.x_spread"] = base.x_centre, base.x_spread
     for k, state in enumerate(_states(base)):
         # The number comes last: a name that ends in ".T" would stand for a transposed array.
@@ -47,7 +47,7 @@ def _states(base: NetworkBase) -> list[dict[str, np.ndarray]]:
 
 
 def unpack_network(table: Table, graph: Graph, X: np.ndarray, arrays: Arrays, module: Any) -> NetworkBase:
-    """The fitted base, its weights checked by name, type and shape before they are used."""
+    """Return the fitted base, its weights checked by name, type and shape before they are used."""
     members, training = need(table, "members", int), need(table, "training", str)
     check_choice(training, TRAINING, "training")
     base = NetworkBase(unpack_settings(need(table, "settings", dict), module), training, members)
@@ -74,7 +74,7 @@ def unpack_network(table: Table, graph: Graph, X: np.ndarray, arrays: Arrays, mo
 
 
 def _check_names(names: Any, arrays: Arrays, members: int, given: str) -> None:
-    """A module with other weights is a mistake of the caller, not of the file."""
+    """Refuse a module with other weights: a mistake of the caller, not of the file."""
     expected = {f"base.weights.{name}.{k}" for name in names for k in range(members)}
     found = {name for name in arrays.left if name.startswith("base.weights.")}
     if expected != found:
@@ -86,7 +86,7 @@ def _check_names(names: Any, arrays: Arrays, members: int, given: str) -> None:
 
 
 def pack_settings(settings: Network) -> Table:
-    """A ``Network`` by its parameters."""
+    """Return a ``Network`` by its parameters."""
     packed = settings.get_params(deep=False)
     widths = packed["widths"]
     packed["kind"] = packed["kind"] if isinstance(packed["kind"], str) else MODULE
@@ -108,7 +108,7 @@ def unpack_settings(table: Table, module: Any) -> Network:
 
 
 def pack_parameter(value: Any) -> Table:
-    """The constructor's ``base``, a ``Network`` or a module."""
+    """Return the constructor's ``base``, a ``Network`` or a module."""
     return (
         {"network": pack_settings(value)} if isinstance(value, Network) else {MODULE: plain(type(value).__name__, "")}
     )

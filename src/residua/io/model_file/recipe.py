@@ -15,7 +15,7 @@ OPTIONAL = ("weight", "edge_type")
 
 
 def unpack_recipe(table: Table, names: np.ndarray | None) -> Recipe:
-    """The recipe, whose features are those of the model."""
+    """Return the recipe, whose features are those of the model."""
     for name in OPTIONAL:
         if table.get(name) is not None:
             need(table, name, str)

@@ -36,14 +36,14 @@ def _refuse_constant(text: str) -> NoReturn:
 
 
 def need(table: Table, key: str, *kinds: type) -> Any:
-    """The value of ``key``, just of one of these types (True is no int)."""
+    """Return the value of ``key``, just of one of these types (True is no int)."""
     if key not in table or type(table[key]) not in kinds:
         raise damaged(f"{key} is missing or of a wrong type")
     return table[key]
 
 
 def check_format(table: Table, known: int) -> None:
-    """The file is of a format that this residua knows, up to ``known``."""
+    """Check that the file is of a format that this residua knows, up to ``known``."""
     version, writer = need(table, "format", int), need(table, "residua", str)
     if version > known:
         raise ModelFileError(
@@ -55,7 +55,7 @@ def check_format(table: Table, known: int) -> None:
 
 
 def number(value: float) -> float | str:
-    """A float; JSON has no infinity."""
+    """Return a float, or its name where it is not finite: JSON has no infinity."""
     return float(value) if math.isfinite(value) else str(float(value))
 
 
@@ -70,7 +70,7 @@ def read_number(value: Any) -> float:
 
 
 def read_numbers(table: Table, key: str, names: tuple[str, ...]) -> dict[str, float]:
-    """One number for each of these edge types."""
+    """Return one number for each of these edge types."""
     values = need(table, key, dict)
     if tuple(values) != names:
         raise damaged(f"{key} has other edge types than the graph")
@@ -78,7 +78,7 @@ def read_numbers(table: Table, key: str, names: tuple[str, ...]) -> dict[str, fl
 
 
 def plain(value: Any, name: str) -> Any:
-    """An id or a name as JSON keeps it: tuples become lists, numpy's scalars Python's."""
+    """Return an id or a name as JSON keeps it: tuples become lists, numpy's scalars Python's."""
     if isinstance(value, np.generic):
         value = value.item()
     if type(value) is tuple:
@@ -96,7 +96,7 @@ def plain_or_none(value: Any, name: str) -> Any:
 
 
 def restore(values: Any, count: int, name: str) -> np.ndarray:
-    """(count,) array of the ids or names that ``plain`` made these of."""
+    """Return the (count,) array of the ids or names that ``plain`` made these of."""
     if type(values) is not list or len(values) != count:
         raise damaged(f"{name} are not {count}")
     return np.fromiter(map(_restore_one, values), object, count)
@@ -111,7 +111,7 @@ def _restore_one(value: Any) -> Hashable:
 
 
 def pack_arrays(arrays: Mapping[str, np.ndarray]) -> bytes:
-    """Arrays by name; one that lies column by column keeps its layout, since sums depend on it in the last bit."""
+    """Pack arrays by name; one that lies column by column stays so, since sums depend on it in the last bit."""
     packed = {}
     for name, array in arrays.items():
         by_column = array.flags.f_contiguous and not array.flags.c_contiguous
@@ -135,7 +135,7 @@ class Arrays:
         return name in self.left
 
     def take(self, name: str, shape: tuple, dtype: type | np.dtype = np.float64, finite: bool = True) -> np.ndarray:
-        """The array of that name, of that dtype and shape (None: any length)."""
+        """Return the array of that name, of that dtype and shape (None: any length)."""
         array = self.left.pop(name, None)
         if array is None:
             raise damaged(f"array {name} is missing")
