@@ -51,7 +51,10 @@ def test_fit_names_what_is_wrong(X, y, message):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"base": "forest"}, 'base=\'forest\' is unknown; use "zero", "mean", "linear", "mlp".* a scikit-learn'),
+        (
+            {"base": "forest"},
+            'base=\'forest\' is unknown; use "zero", "mean", "linear", "trees", "mlp".* a scikit-learn',
+        ),
         ({"base": Ridge}, "base=<class .*Ridge'> is unknown"),
         ({"base": 3}, "base=3 is unknown"),
         ({"correlation": "strong"}, "correlation='strong' is unknown; use one of 'learned', 'propagate', None"),

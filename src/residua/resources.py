@@ -1,27 +1,30 @@
-"""What a fit will take, told before it begins: bytes and seconds from the size of the problem alone.
+"""What a fit will take, estimated before it begins: bytes and seconds from the size of the problem alone.
 
-    bytes = columns of n numbers that are held at the same time, by what asks for them; seconds = products with S
+    bytes = max over phases of sum of c_k b_k,    seconds = sum of s_k o_k
 
-The peak is that of ``fit`` followed by ``predict(return_std=True)`` or ``diagnose``, beyond the graph and the features
-that are there already. A graph whose factor is cheap takes less than is told here. ``benchmarks/memory.py`` prints
-estimates beside what was measured.
+b_k bytes if each array of part k were held once, o_k numbers that it touches; c_k and s_k were measured by
+``python -m benchmarks.memory --write``, which keeps them in ``resources_coefficients.json``. The peak is that of
+``fit`` or, after it, ``predict(return_std=True)`` or ``diagnose``, beyond the graph and the features that are there
+already. A graph whose factor is cheap takes less.
 """
 
 from __future__ import annotations
 
-import resource
+import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 from residua.bases.registry import find_base
 from residua.graph import Graph
 from residua.linalg.logdet.stochastic import FIRST_PROBES
 from residua.linalg.order import LARGE
 
+COEFFICIENTS = Path(__file__).with_name("resources_coefficients.json")
 DRAWS = 64  # of which variances are made
 STEPS = 60  # of conjugate gradients for them
-NETWORK_BYTES = 300e6  # torch itself
 WIDTHS = 16 + 16 + 8  # of a network's layers
 EPOCHS = 300  # of the 500 at most; training stops early
 
@@ -36,12 +39,24 @@ class Job:
 
     Parameters
     ----------
-    nodes, edges, labels, features : how many there are
-    base : name of a base, or the base itself
-    correlation : "learned", "propagate" or None
-    ensemble : members of a network
-    edge_types : how many
-    weighted : whether edges have weights
+    nodes : int
+        How many there are.
+    edges : int
+        Likewise.
+    labels : int
+        Nodes whose label is known.
+    features : int
+        Columns of X.
+    base : str, regressor, torch module or Network
+        The base or its name.
+    correlation : {"learned", "propagate", None}
+        As in ``GraphRegressor``.
+    ensemble : int
+        Members of a network's ensemble.
+    edge_types : int
+        How many there are.
+    weighted : bool
+        Whether edges have weights.
     """
 
     nodes: int
@@ -56,7 +71,7 @@ class Job:
 
     @classmethod
     def of(cls, graph: Graph, labels: int, features: int, base: Any, correlation: str | None, ensemble: int = 1) -> Job:
-        """The job of fitting a model on this graph."""
+        """Return the job of fitting a model on this graph."""
         weighted = any(S.weights is not None for S in graph.operators.values())
         types = len(graph.edge_types)
         return cls(graph.n_nodes, graph.n_edges, labels, features, base, correlation, ensemble, types, weighted)
@@ -69,12 +84,24 @@ class Job:
 
 @dataclass(frozen=True)
 class Need:
-    """What a job takes."""
+    """What a job takes.
+
+    Parameters
+    ----------
+    job : Job
+        Which it is.
+    parts : dict of str to float
+        Bytes by what asks for them; not all at the same time.
+    bytes : float
+        At the peak.
+    seconds : float
+        On one core; a guess within a factor of a few.
+    """
 
     job: Job
-    parts: dict[str, float]  # bytes, by what asks for them; not all at the same time
-    bytes: float  # at the peak
-    seconds: float  # on one core; a guess within a factor of a few
+    parts: dict[str, float]
+    bytes: float
+    seconds: float
 
     def __str__(self) -> str:
         seconds = f"{self.seconds:.0f} s" if self.seconds >= 1 else "less than a second"
@@ -82,7 +109,7 @@ class Need:
 
 
 def estimate(job: Job) -> Need:
-    """Bytes and seconds of a job.
+    """Return the bytes and seconds of a job.
 
     Examples
     --------
@@ -91,56 +118,73 @@ def estimate(job: Job) -> Need:
     >>> 1e9 < need.bytes < 1e10
     True
     """
-    n, unknown = job.nodes, job.nodes - job.labels
+    measured = json.loads(COEFFICIENTS.read_text(encoding="utf-8"))
+    phases = [
+        {name: by_name[name] * size for name, size in sizes(job).items() if name in by_name}
+        for by_name in measured["bytes"].values()
+    ]
+    parts = {"matrices": 0.0, "base": 0.0, "log-determinant": 0.0, "variances": 0.0}
+    for phase in phases:
+        phase["base"] = phase.pop(job.kind) + phase.pop("torch", 0.0)
+        parts = {name: max(size, phase.get(name, 0.0)) for name, size in parts.items()}
+    seconds = sum(measured["seconds"][name] * count for name, count in operations(job).items())
+    return Need(job, parts, max(sum(phase.values()) for phase in phases), seconds)
+
+
+def sizes(job: Job) -> dict[str, float]:
+    """Return the bytes of the arrays of each part, each held once; "torch" is there or not."""
+    n, unknown, columns = job.nodes, job.nodes - job.labels, job.features + 1
     entry = 4 + (8 if job.weighted else 2)
     copies = (2 if job.edge_types == 1 else 4) + (n >= LARGE)  # large graphs may be worked on in another order
-    matrices = 2 * job.edges * entry * copies + 48.0 * n * job.edge_types
-    base = _base_bytes(job)
-    probes = 8.0 * FIRST_PROBES * (4 * n + 2 * unknown) if job.correlation == "learned" else 0.0
-    draws = 8.0 * DRAWS * (2 * n + 4 * unknown) + 8.0 * (job.edges + n)
-    parts = {"matrices": matrices, "base": base, "log-determinant": probes, "variances": draws}
-    return Need(job, parts, matrices + base + max(probes, draws), _seconds(job))
-
-
-def _base_bytes(job: Job) -> float:
-    n, columns = job.nodes, job.features + 1
-    if job.kind == "linear":
-        columns = columns if find_base(job.base).features else 1
-        return 8.0 * columns * (5 * n + 5 * job.labels)
-    if job.kind == "regressor":
-        return 8.0 * columns * (n + 4 * job.labels)
-    seen = find_base(job.base).columns * columns
-    activations = 4.0 * n * WIDTHS * 4 * max(1, job.ensemble)
-    return NETWORK_BYTES + 8.0 * n * job.features + 20.0 * n * seen + 24.0 * job.edges + activations
-
-
-def _seconds(job: Job) -> float:
-    n, product = job.nodes, 2 * job.edges + 3 * job.nodes  # numbers touched by a product with one column
-    seconds = 1e-9 * DRAWS * STEPS * product * max(0.1, 1 - job.labels / n) + 2e-8 * DRAWS * (job.edges + n)
+    parts = {
+        "matrices": 2 * job.edges * entry * copies + 48.0 * n * job.edge_types,
+        "variances": 8.0 * DRAWS * (n + 2 * unknown) + 4.0 * (job.edges + n),
+    }
     if job.correlation == "learned":
-        seconds += 2e-9 * FIRST_PROBES * 24 * product * (1 if job.edge_types == 1 else 30)
-    if job.kind == "network":
-        seconds += 1e-9 * EPOCHS * job.ensemble * (n * (job.features + WIDTHS) * 6 + 2 * job.edges * 20 + 10 * product)
-    if job.kind == "regressor":
-        seconds += 1e-7 * 6 * job.labels * max(job.features, 1)
-    return seconds + 1e-9 * product * job.features * (30 if job.kind == "linear" else 0)
+        parts["log-determinant"] = 8.0 * FIRST_PROBES * (2 * n + unknown)
+    if job.kind != "network":
+        columns = columns if find_base(job.base).features else 1
+        return parts | {job.kind: 8.0 * columns * (n + job.labels)}
+    seen = find_base(job.base).columns * columns
+    activations = 16.0 * n * WIDTHS * max(1, job.ensemble)
+    return parts | {"torch": 1.0, "network": 8.0 * n * job.features + 20.0 * n * seen + 24.0 * job.edges + activations}
+
+
+def operations(job: Job) -> dict[str, float]:
+    """Return how many numbers each part touches."""
+    n, product = job.nodes, 2.0 * job.edges + 3 * job.nodes  # of a product with one column
+    unknown = max(0.1, 1 - job.labels / n)
+    parts = {
+        "variances": DRAWS * (STEPS * product * unknown + 20 * (job.edges + n)),
+        "linear": 30 * product * job.features,
+        "regressor": 6.0 * job.labels * max(job.features, 1),
+        "network": EPOCHS * job.ensemble * (n * (job.features + WIDTHS) * 6 + 40.0 * job.edges + 10 * product),
+    }
+    parts = {name: count for name, count in parts.items() if name in ("variances", job.kind)}
+    if job.correlation == "learned":
+        parts["log-determinant"] = FIRST_PROBES * 24 * product * (1 if job.edge_types == 1 else 30)
+    return parts
+
+
+LIMITS = (  # of a container, and what it has taken: cgroups of version 2, and of version 1
+    ("sys/fs/cgroup/memory.max", "sys/fs/cgroup/memory.current"),
+    ("sys/fs/cgroup/memory/memory.limit_in_bytes", "sys/fs/cgroup/memory/memory.usage_in_bytes"),
+)
 
 
 def available_bytes(root: Path = Path("/")) -> float:
-    """What this process may still take: the least of the machine's, the container's and the process's own limit."""
-    found = [_field(root / "proc/meminfo", "MemAvailable:")]
-    for limit, used in (
-        ("sys/fs/cgroup/memory.max", "sys/fs/cgroup/memory.current"),
-        ("sys/fs/cgroup/memory/memory.limit_in_bytes", "sys/fs/cgroup/memory/memory.usage_in_bytes"),
-    ):
-        found.append(_number(root / limit) - _number(root / used, 0.0))
-    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if soft != resource.RLIM_INFINITY:
-        found.append(soft - _field(root / "proc/self/status", "VmSize:", 0.0))
+    """Return what this process may still take: the least of the machine's, the container's and its own limit."""
+    found = [float(psutil.virtual_memory().available)]
+    found += [_number(root / limit, float("inf")) - _number(root / used, 0.0) for limit, used in LIMITS]
+    if hasattr(psutil, "RLIMIT_AS"):  # not on every system
+        process = psutil.Process()
+        soft, _ = process.rlimit(psutil.RLIMIT_AS)
+        if soft != psutil.RLIM_INFINITY:
+            found.append(float(soft - process.memory_info().vms))
     return max(0.0, min(found))
 
 
-def _number(path: Path, missing: float = float("inf")) -> float:
+def _number(path: Path, missing: float) -> float:
     try:
         text = path.read_text().strip()
         return float(text) if text.isdigit() else missing
@@ -148,17 +192,8 @@ def _number(path: Path, missing: float = float("inf")) -> float:
         return missing
 
 
-def _field(path: Path, name: str, missing: float = float("inf")) -> float:
-    """A line such as ``MemAvailable: 1024 kB``, in bytes."""
-    try:
-        lines = path.read_text().splitlines()
-    except OSError:
-        return missing
-    return next((1024.0 * int(line.split()[1]) for line in lines if line.startswith(name)), missing)
-
-
 def check_memory(job: Job, available: float | None = None) -> Need:
-    """The estimate of a job, which is refused where it would not fit into ``available`` bytes."""
+    """Return the estimate of a job, or refuse one that would not fit into ``available`` bytes."""
     need = estimate(job)
     room = available_bytes() if available is None else available
     if need.bytes > room:
@@ -170,7 +205,7 @@ def check_memory(job: Job, available: float | None = None) -> Need:
 
 
 def _remedies(need: Need) -> str:
-    """What would make the job smaller, each with what it would then take."""
+    """Say what would make the job smaller, each with what it would then take."""
     job, ways = need.job, []
     if job.kind == "network":
         if job.ensemble > 1:
@@ -178,8 +213,8 @@ def _remedies(need: Need) -> str:
         ways.append(('base="linear"', replace(job, base="linear", ensemble=1)))
     if job.features > 10 and job.kind != "network":
         ways.append(("a tenth of the features", replace(job, features=job.features // 10)))
-    told = [(text, estimate(smaller).bytes) for text, smaller in ways]
-    parts = [f"{text} would take {gigabytes(size)}" for text, size in told if size < 0.8 * need.bytes]
+    smaller = [(text, estimate(other).bytes) for text, other in ways]
+    parts = [f"{text} would take {gigabytes(size)}" for text, size in smaller if size < 0.8 * need.bytes]
     if max(need.parts, key=lambda name: need.parts[name]) == "variances":
         parts.append("fit_correlation and a Conditional with fewer draws need no room for 64 of them")
     return "; ".join(
@@ -188,7 +223,7 @@ def _remedies(need: Need) -> str:
 
 
 def describe_estimate(job: Job, available: float | None = None) -> str:
-    """A few lines for people: what a job would take, of which how much for what, and what there is."""
+    """Describe in a few lines what a job would take, of which how much for what, and what there is."""
     need = estimate(job)
     room = available_bytes() if available is None else available
     lines = [f"{need}, {gigabytes(room)} available"]
@@ -197,4 +232,5 @@ def describe_estimate(job: Job, available: float | None = None) -> str:
 
 
 def gigabytes(size: float) -> str:
+    """Return a number of bytes in words."""
     return f"{size / 1e9:.1f} GB" if size >= 1e8 else f"{size / 1e6:.0f} MB"

@@ -19,6 +19,7 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 
 from residua.graph import Graph
+from residua.linalg.rows import LOCAL, Rows
 
 State = dict[str, np.ndarray]  # of a training, by name: enough to go on from
 
@@ -182,9 +183,11 @@ def mean_where(values: np.ndarray, chosen: np.ndarray) -> np.ndarray:
     return np.where(count > 0, (values * chosen).sum(axis=0) / np.maximum(count, 1), np.nan)
 
 
-def standardisation(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the means and standard deviations of columns, the latter 1 for a column that is constant to rounding."""
-    centre, spread = values.mean(axis=0), values.std(axis=0)
+def standardisation(values: np.ndarray, rows: Rows = LOCAL) -> tuple[np.ndarray, np.ndarray]:
+    """Return means and standard deviations of columns over all rows, the latter 1 where constant to rounding."""
+    count = rows.sum(len(values))
+    centre = rows.sum(values.sum(axis=0)) / count
+    spread = np.sqrt(rows.sum(((values - centre) ** 2).sum(axis=0)) / count)
     return centre, np.where(spread > 1e-12 * np.abs(centre), spread, 1.0)
 
 

@@ -44,27 +44,19 @@ class LinearBase(Base):
         return ones if self.name == "mean" else np.column_stack([ones, (X - self.centre) / self.spread])
 
     def _fit(self, task: Task, correlation: CorrelationModel[Fit] | None) -> Outcome[Fit]:
-        self.centre, self.spread = standardisation(task.X[task.labelled])
-        Z, y = self.design(task.X)[task.labelled], task.y[task.labelled]
+        rows, known, y = task.graph.rows, task.X[task.labelled], task.y[task.labelled]
+        self.centre, self.spread = standardisation(known, rows)
+        Z = self.design(known)
         fit = correlation(y, Z) if correlation is not None else None
-        theta, _, rank, _ = np.linalg.lstsq(Z, y, rcond=1e-10)
-        if rank >= len(y):
+        theta, leverage, rank = rows.least_squares(Z, y)
+        if rank >= rows.count(task.labelled):
             raise ValueError(
-                f"the mean fits all {len(y)} labels exactly with {Z.shape[1]} column(s), which leaves no residual to "
+                f"the mean fits all {rank} labels exactly with {Z.shape[1]} column(s), which leaves no residual to "
                 "learn from: there are as many features as labels; use fewer, or a base such as Ridge."
             )
         self.coefficients = theta if fit is None else fit.coefficients
-        return Outcome(y - Z @ self.coefficients, _leave_one_out(y - Z @ theta, Z), fit)
+        return Outcome(y - Z @ self.coefficients, (y - Z @ theta) / np.maximum(1 - leverage, 1e-6), fit)
 
     def predict(self, graph: Graph, X: np.ndarray) -> np.ndarray:
         """Return ``Z theta`` (n,)."""
         return self.design(X) @ self.coefficients
-
-
-def _leave_one_out(residual: np.ndarray, Z: np.ndarray) -> np.ndarray:
-    """Least-squares residuals with each label left out in turn, by the leverages of Z."""
-    if not Z.shape[1]:
-        return residual
-    left, size, _ = np.linalg.svd(Z, full_matrices=False)
-    leverage = (left[:, size > 1e-10 * size[0]] ** 2).sum(axis=1)
-    return residual / np.maximum(1 - leverage, 1e-6)
