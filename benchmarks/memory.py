@@ -6,6 +6,7 @@ errors, and written to the file that it reads.
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import time
@@ -71,17 +72,19 @@ def run(jobs=JOBS) -> list[dict[str, dict[str, float]]]:
     found = []
     for job in jobs:
         command = [sys.executable, "-m", "benchmarks.memory", "--job", json.dumps(job)]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        # Arrays that are freed go back to the system, else those of the graph's making would be used again unseen.
+        frugal = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536"}
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ | frugal)
         found.append(json.loads(done.stdout.splitlines()[-1]))
     return found
 
 
-def fitted(rows: list[tuple[dict[str, float], float]]) -> dict[str, float]:
-    """Coefficients, none negative, of parts whose weighted sum comes nearest to what was measured, relative to it."""
-    names = sorted({name for parts, _ in rows for name in parts})
-    A = np.array([[parts.get(name, 0.0) / measured for name in names] for parts, measured in rows])
+def fitted(rows: list[tuple[dict[str, float], float, float]]) -> dict[str, float]:
+    """Coefficients, none negative, of parts whose weighted sum comes nearest to what was measured, relative to a whole."""
+    names = sorted({name for parts, _, _ in rows for name in parts})
+    A = np.array([[parts.get(name, 0.0) / whole for name in names] for parts, _, whole in rows])
     scale = A.max(axis=0)
-    found, _ = nnls(A / scale, np.ones(len(rows)))
+    found, _ = nnls(A / scale, np.array([measured / whole for _, measured, whole in rows]))
     return {name: float(f"{value:.3g}") for name, value in zip(names, found / scale, strict=True)}
 
 
@@ -91,12 +94,13 @@ def coefficients(found: list[dict[str, dict[str, float]]]) -> dict[str, dict[str
     for one in found:
         for phase, own in PHASES.items():
             others = set(PHASES.values()) - {own}
-            held[phase].append(({k: v for k, v in one["sizes"].items() if k not in others}, one["bytes"][phase]))
-            here = {k for k in one["operations"] if (k == "variances") == (phase == "predict")}
-            spent.append(({k: one["operations"][k] for k in here}, one["seconds"][phase]))
+            parts = {k: v for k, v in one["sizes"].items() if k not in others}
+            held[phase].append((parts, one["bytes"][phase], max(one["bytes"].values())))
+            parts = {k: v for k, v in one["operations"].items() if (k == "variances") == (phase == "predict")}
+            spent.append((parts, one["seconds"][phase], sum(one["seconds"].values())))
     return {
         "bytes": {phase: fitted(rows) for phase, rows in held.items()},
-        "seconds": fitted([row for row in spent if row[0]]),
+        "seconds": fitted(spent),
     }
 
 
@@ -109,9 +113,8 @@ def main() -> None:
         print(json.dumps(measure(*json.loads(given.job))))
         return
     found = run()
-    print(
-        f"{'base':8} {'correlation':12} {'nodes':>9} {'features':>8} {'degree':>6}   expected  measured   expected  measured"
-    )
+    head = f"{'base':8} {'correlation':12} {'nodes':>9} {'features':>8} {'degree':>6}"
+    print(head, "  expected  measured" * 2)
     for (base, correlation, n, features, degree), one in zip(JOBS, found, strict=True):
         print(
             f"{base:8} {correlation or 'none':12} {n:9,} {features:8} {degree:6}   "

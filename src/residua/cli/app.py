@@ -91,7 +91,7 @@ def report(
     ] = None,
     polygons: Annotated[Path | None, typer.Option(help="GeoJSON or TopoJSON with an area for each id.")] = None,
     title: Annotated[str | None, typer.Option(help="Of the page.")] = None,
-    trust: Annotated[bool, typer.Option("--trust", help="The file has trees, and I know where it comes from.")] = False,
+    trust: options.Trust = False,
     output: Annotated[Path, typer.Option("--output", "-o", help="Where the page goes.")] = Path("report.html"),
 ) -> None:
     """Write a page on what a model found, to open in a browser."""

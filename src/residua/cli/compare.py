@@ -19,23 +19,11 @@ if TYPE_CHECKING:
 SCORES = ("r2", "rmse", "coverage", "seconds")
 
 
+@options.of_tables
 def compare(
-    nodes: options.Nodes,
-    edges: options.Edges,
-    target: options.Target,
-    id: options.Id = None,
-    features: options.Features = None,
-    categorical: options.Categorical = None,
-    exclude: options.Exclude = None,
-    source: options.Source = None,
-    target_node: options.TargetNode = None,
-    weight: options.Weight = None,
-    edge_type: options.EdgeType = None,
-    missing: options.Missing = None,
-    skip_unknown: options.SkipUnknown = False,
+    tables: options.Tables,
     bases: Annotated[
-        str | None,
-        typer.Option(help=f"Bases to try, with commas; by default {','.join(COMPARED)}."),
+        str | None, typer.Option(help=f"Bases to try, with commas; by default {','.join(COMPARED)}.")
     ] = None,
     splits: Annotated[int, typer.Option(min=1, help="How often labels are held out anew.")] = 5,
     split: Annotated[
@@ -46,15 +34,12 @@ def compare(
     as_json: options.Json = False,
 ) -> None:
     """Which method predicts best: label propagation, and bases plain, propagated and learned."""
-    given = options.columns(
-        target, id, features, categorical, exclude, source, target_node, weight, edge_type, missing, skip_unknown
-    )
     with _progress() as advance:
         from residua.comparison import compare as run
         from residua.io.tables import read_tables
 
-        data = read_tables(nodes, edges, given)
-        with options.name_labels(nodes, target):
+        data = read_tables(tables.nodes, tables.edges, tables.columns)
+        with options.name_labels(tables):
             asked: dict[str, Any] = {"bases": options.split_names(bases) or COMPARED, "splits": splits, "split": split}
             found = run(data.X, data.y, data.graph, **asked, share=share, random_state=seed, progress=advance)
     facts = options.facts_of(data)
@@ -65,7 +50,7 @@ def compare(
 
 
 def described(found: Comparison) -> dict[str, Any]:
-    """A comparison for JSON."""
+    """Return a comparison for JSON."""
     return {
         "split": found.split,
         "splits": found.splits,
@@ -86,8 +71,8 @@ def _method(row: Row) -> dict[str, Any]:
         }
         for score in SCORES
     }
-    told = {"name": row.name, "base": row.base, "correlation": row.correlation, "failure": row.failure}
-    return told | (scores if row.scores else {})
+    facts = {"name": row.name, "base": row.base, "correlation": row.correlation, "failure": row.failure}
+    return facts | (scores if row.scores else {})
 
 
 def _print(facts: dict[str, Any], found: Comparison) -> None:
@@ -134,7 +119,7 @@ def _cell(row: Row, score: str, form: str) -> str:
 
 @contextmanager
 def _progress() -> Iterator[Callable[[int, int, str], None]]:
-    """A bar on standard error that says what is being fitted; nothing where nobody watches."""
+    """Draw a bar on standard error that says what is being fitted; nothing where nobody watches."""
     if not sys.stderr.isatty():
         yield lambda done, of, name: None
         return

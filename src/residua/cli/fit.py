@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,25 +20,13 @@ if TYPE_CHECKING:
 
     from residua.diagnosis import Diagnosis
     from residua.estimator import GraphRegressor
-    from residua.io.tables import Columns
     from residua.io.tables.graphs import NodeData
     from residua.resources import Job
 
 
+@options.of_tables
 def fit(
-    nodes: options.Nodes,
-    edges: options.Edges,
-    target: options.Target,
-    id: options.Id = None,
-    features: options.Features = None,
-    categorical: options.Categorical = None,
-    exclude: options.Exclude = None,
-    source: options.Source = None,
-    target_node: options.TargetNode = None,
-    weight: options.Weight = None,
-    edge_type: options.EdgeType = None,
-    missing: options.Missing = None,
-    skip_unknown: options.SkipUnknown = False,
+    tables: options.Tables,
     base: Annotated[str, typer.Option(help=f"What explains a node by its features: {options.BASE_NAMES}.")] = "linear",
     correlation: Annotated[
         str, typer.Option(help="What neighbours' residuals add: learned, propagate or none.")
@@ -62,11 +51,9 @@ def fit(
     from residua.io.tables import check_output
 
     if scheduler is None:
-        check_output(output, (".residua",), (nodes, edges))
-    used = "" if not find_base(base).features and features is None else features
-    given = options.columns(
-        target, id, used, categorical, exclude, source, target_node, weight, edge_type, missing, skip_unknown
-    )
+        check_output(output, (".residua",), (tables.nodes, tables.edges))
+    if not find_base(base).features and tables.columns.features is None:
+        tables = replace(tables, columns=replace(tables.columns, features=()))
     parameters = {
         "base": base,
         "correlation": correlation,
@@ -76,27 +63,23 @@ def fit(
         "checkpoint": checkpoint,
     }
     if scheduler is not None:
-        _fit_on_cluster(scheduler, nodes, edges, given, parameters, output, as_json)
-        return
-    if dry_run:
-        print(describe_fit(nodes, edges, given, parameters))
-        return
-    found = fit_tables(nodes, edges, given, parameters, output)
-    if as_json:
-        options.print_json(found)
+        _fit_on_cluster(scheduler, tables, parameters, output, as_json)
+    elif dry_run:
+        print(describe_fit(tables, parameters))
     else:
-        print_fit(found)
+        found = fit_tables(tables, parameters, output)
+        options.print_json(found) if as_json else print_fit(found)
 
 
 def _fit_on_cluster(
-    scheduler: str, nodes: Path, edges: Path, given: Columns, parameters: dict[str, Any], output: Path, as_json: bool
+    scheduler: str, tables: options.Tables, parameters: dict[str, Any], output: Path, as_json: bool
 ) -> None:
     from rich.console import Console
 
     from residua.cli import scheduler as dask_scheduler
 
     folder = Path("predictions") if output == Path("model.residua") else output
-    found = dask_scheduler.fit_on_cluster(scheduler, nodes, edges, given, parameters, folder)
+    found = dask_scheduler.fit_on_cluster(scheduler, tables.nodes, tables.edges, tables.columns, parameters, folder)
     if as_json:
         options.print_json(found)
         return
@@ -104,15 +87,15 @@ def _fit_on_cluster(
         options.say(Console(), label, text)
 
 
-def fit_tables(nodes: Path, edges: Path, given: Columns, parameters: dict[str, Any], output: Path) -> dict[str, Any]:
-    """Read, fit, save; what there is to tell."""
+def fit_tables(tables: options.Tables, parameters: dict[str, Any], output: Path) -> dict[str, Any]:
+    """Read, fit and save; return what there is to print."""
     begin, name = time.perf_counter(), parameters["base"]
     with status(name):
         from residua.resources import check_memory
 
-        data, model = _ready(nodes, edges, given, parameters)
+        data, model = _ready(tables, parameters)
         check_memory(_job(data, model))
-        with options.name_labels(nodes, data.recipe.target):
+        with options.name_labels(tables):
             model.fit(data.X, data.y, graph=data.graph)
         model.recipe_ = data.recipe
         diagnosis = model.diagnose()
@@ -120,18 +103,19 @@ def fit_tables(nodes: Path, edges: Path, given: Columns, parameters: dict[str, A
     facts = options.facts_of(data)
     if not find_base(name).features:
         facts["left_out"] = {}
-    return facts | told(model, diagnosis, name) | {"seconds": time.perf_counter() - begin, "model": str(output)}
+    learned = describe_model(model, diagnosis, name)
+    return facts | learned | {"seconds": time.perf_counter() - begin, "model": str(output)}
 
 
-def describe_fit(nodes: Path, edges: Path, given: Columns, parameters: dict[str, Any]) -> str:
-    """What a fit would take, in words; nothing is fitted or written."""
+def describe_fit(tables: options.Tables, parameters: dict[str, Any]) -> str:
+    """Return what a fit would take, in words; nothing is fitted or written."""
     from residua.resources import describe_estimate
 
-    return describe_estimate(_job(*_ready(nodes, edges, given, parameters)))
+    return describe_estimate(_job(*_ready(tables, parameters)))
 
 
-def _ready(nodes: Path, edges: Path, given: Columns, parameters: dict[str, Any]) -> tuple[NodeData, GraphRegressor]:
-    """The tables, and a model that is not fitted yet."""
+def _ready(tables: options.Tables, parameters: dict[str, Any]) -> tuple[NodeData, GraphRegressor]:
+    """Read the tables, and make a model that is not fitted yet."""
     from residua.estimator import GraphRegressor
     from residua.io.tables import read_tables
     from residua.validation import check_choice
@@ -139,9 +123,9 @@ def _ready(nodes: Path, edges: Path, given: Columns, parameters: dict[str, Any])
     name, chosen = parameters["base"], parameters["correlation"]
     check_choice(chosen, ("learned", "propagate", "none"), "correlation")
     _check_network_options(name, parameters)
-    data = read_tables(nodes, edges, given)
+    data = read_tables(tables.nodes, tables.edges, tables.columns)
     if data.X is None and find_base(name).features:
-        raise ValueError(f"{nodes} has no column to predict from, which --base {name} needs; use --base mean.")
+        raise ValueError(f"{tables.nodes} has no column to predict from, which --base {name} needs; use --base mean.")
     correlation = None if chosen == "none" else chosen
     return data, GraphRegressor(**parameters | {"correlation": correlation})
 
@@ -164,8 +148,8 @@ def _check_network_options(base: str, parameters: dict[str, Any]) -> None:
             raise ValueError(f"--{option} is for networks, and --base {base} is none; leave it out.")
 
 
-def told(model: GraphRegressor, diagnosis: Diagnosis, base: str) -> dict[str, Any]:
-    """What was learned, for people and for JSON."""
+def describe_model(model: GraphRegressor, diagnosis: Diagnosis, base: str) -> dict[str, Any]:
+    """Return what was learned, for people and for JSON."""
     learned = model.correlation_ is not None
     return {
         "base": base,
@@ -190,6 +174,7 @@ def told(model: GraphRegressor, diagnosis: Diagnosis, base: str) -> dict[str, An
 
 
 def print_fit(found: dict[str, Any]) -> None:
+    """Print what was read and learned."""
     from rich.console import Console
 
     console = Console()
@@ -199,13 +184,13 @@ def print_fit(found: dict[str, Any]) -> None:
         if alpha["lower"] is not None:
             interval = f"95 % interval [{alpha['lower']:+.4f}, {alpha['upper']:+.4f}]"
         options.say(console, "" if k else "Alpha", f"{name}: {alpha['value']:+.4f}, {interval}")
-    alone = "unknown (it was trained with the correlation)"
+    base = "unknown (it was trained with the correlation)"
     if found["r2_base"] == found["r2_base"]:
-        alone = f"{found['r2_base']:.3f}"
+        base = f"{found['r2_base']:.3f}"
     options.say(
         console,
         "R2",
-        f"base {found['base']} {alone}, corrected {found['r2_corrected']:.3f}; "
+        f"base {found['base']} {base}, corrected {found['r2_corrected']:.3f}; "
         f"each of {found['labels_left_out']:,} labels predicted without itself",
     )
     options.say(console, "Verdict", found["verdict"])
@@ -223,7 +208,7 @@ def predict(
     ] = None,
     coverage: Annotated[float, typer.Option(help="Share of nodes that lower and upper should hold.")] = 0.9,
     skip_unknown: options.SkipUnknown = False,
-    trust: Annotated[bool, typer.Option("--trust", help="The file has trees, and I know where it comes from.")] = False,
+    trust: options.Trust = False,
     output: Annotated[Path, typer.Option("--output", "-o", help="Where predictions go, .csv or .parquet.")] = Path(
         "predictions.csv"
     ),
@@ -253,13 +238,13 @@ def predict(
     for note in data.notes if data else ():
         options.note(note)
     if later is not None:
-        options.note(_told_labels(labels, later, fitted.y_))
+        options.note(_describe_labels(labels, later, fitted.y_))
     unknown = int((table["std"] > 0).sum())
     typer.echo(f"{output}: {len(table):,} nodes, {unknown:,} of them predicted and {len(table) - unknown:,} known")
 
 
-def _told_labels(path: Path | None, later: np.ndarray, before: np.ndarray) -> str:
-    """What a table of later labels held."""
+def _describe_labels(path: Path | None, later: np.ndarray, before: np.ndarray) -> str:
+    """Say what a table of later labels held."""
     import numpy as np
 
     known = ~np.isnan(later)
@@ -268,7 +253,7 @@ def _told_labels(path: Path | None, later: np.ndarray, before: np.ndarray) -> st
 
 
 def load_model(path: Path, trust: bool = False) -> GraphRegressor:
-    """A model of a command; one with trees has to be trusted."""
+    """Load the model of a command; one with trees has to be trusted."""
     from residua.estimator import GraphRegressor
     from residua.io.model_file import ModelFileError, load
 
@@ -286,7 +271,7 @@ def load_model(path: Path, trust: bool = False) -> GraphRegressor:
 
 @contextmanager
 def status(base: str = "linear") -> Iterator[None]:
-    """Something that turns while a person waits."""
+    """Show something that turns while a person waits."""
     if find_base(base).network or not sys.stderr.isatty():
         yield
         return

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,25 +22,76 @@ if TYPE_CHECKING:
     from residua.io.tables import Columns, NodeData
 
 BASE_NAMES = f"{', '.join(name for name in BASES if name not in NETWORKS)}; networks: {', '.join(NETWORKS)}"
-Nodes = Annotated[Path, typer.Argument(help="Node table, CSV or Parquet: a line for each node.", show_default=False)]
-Edges = Annotated[Path, typer.Argument(help="Edge table, CSV or Parquet: a line for each edge.", show_default=False)]
-Target = Annotated[str, typer.Option(help="Column to predict; empty where it is unknown.", show_default=False)]
-Id = Annotated[str | None, typer.Option("--id", help="Column with the ids of the nodes; by default id, or the first.")]
-Features = Annotated[str | None, typer.Option(help="Columns to predict from, with commas; by default all that can.")]
-Categorical = Annotated[str | None, typer.Option(help="Columns of numbers to read as categories, with commas.")]
-Exclude = Annotated[str | None, typer.Option(help="Columns to leave out, with commas.")]
-Source = Annotated[str | None, typer.Option(help="Column with one end of an edge; by default source, or the first.")]
-TargetNode = Annotated[str | None, typer.Option(help="Column with the other end; by default target, or the second.")]
-Weight = Annotated[str | None, typer.Option(help="Column with the weights of the edges; by default all 1.")]
-EdgeType = Annotated[str | None, typer.Option(help="Column with the types of the edges; by default there is one.")]
-Missing = Annotated[str | None, typer.Option(help="Words that mean an empty cell, with commas: NA,n/a.")]
-SkipUnknown = Annotated[bool, typer.Option("--skip-unknown", help="Leave out edges to nodes not in the node table.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Trust = Annotated[bool, typer.Option("--trust", help="The file has trees, and I know where it comes from.")]
+SkipUnknown = Annotated[bool, typer.Option("--skip-unknown", help="Leave out edges to nodes not in the node table.")]
+ASKED = {  # which no default stands for
+    "nodes": Annotated[Path, typer.Argument(help="Node table, CSV or Parquet: a line for each node.")],
+    "edges": Annotated[Path, typer.Argument(help="Edge table, CSV or Parquet: a line for each edge.")],
+    "target": Annotated[str, typer.Option(help="Column to predict; empty where it is unknown.")],
+}
+NAMES = {
+    "id": "Column with the ids of the nodes; by default id, or the first.",
+    "features": "Columns to predict from, with commas; by default all that can.",
+    "categorical": "Columns of numbers to read as categories, with commas.",
+    "exclude": "Columns to leave out, with commas.",
+    "source": "Column with one end of an edge; by default source, or the first.",
+    "target_node": "Column with the other end; by default target, or the second.",
+    "weight": "Column with the weights of the edges; by default all 1.",
+    "edge_type": "Column with the types of the edges; by default there is one.",
+    "missing": "Words that mean an empty cell, with commas: NA,n/a.",
+}
+LISTS = ("features", "categorical", "exclude", "missing")
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Two tables, and which of their columns are what.
+
+    Parameters
+    ----------
+    nodes : Path
+        The node table.
+    edges : Path
+        The edge table.
+    columns : Columns
+        As the options name them.
+    """
+
+    nodes: Path
+    edges: Path
+    columns: Columns
+
+
+def of_tables(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the arguments and options that say which tables to read and how; it takes them as ``tables``."""
+    Parameter = partial(inspect.Parameter, kind=inspect.Parameter.KEYWORD_ONLY)
+    shared = [Parameter(name, annotation=kind) for name, kind in ASKED.items()]
+    for name, text in NAMES.items():
+        kind = Annotated[str | None, typer.Option(f"--{name.replace('_', '-')}", help=text)]
+        shared.append(Parameter(name, annotation=kind, default=None))
+    shared.append(Parameter("skip_unknown", annotation=SkipUnknown, default=False))
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        from residua.io.tables import Columns
+
+        words = {parameter.name: given.pop(parameter.name) for parameter in shared}
+        nodes, edges, words["to"] = words.pop("nodes"), words.pop("edges"), words.pop("target_node")
+        words |= {name: split_names(words[name]) for name in LISTS}
+        columns = Columns(**{name: value for name, value in words.items() if value is not None})
+        command(Tables(nodes, edges, columns), **given)
+
+    own = list(inspect.signature(command, eval_str=True).parameters.values())[1:]
+    signature = inspect.Signature([*shared, *(parameter.replace(kind=shared[0].kind) for parameter in own)])
+    run.__signature__ = signature  # type: ignore[attr-defined]
+    run.__annotations__ = {name: parameter.annotation for name, parameter in signature.parameters.items()}
+    return run
 
 
 def split_names(text: str | None) -> tuple[str, ...] | None:
-    """Names with commas between them; a name with a comma in it goes in quotes."""
+    """Split names at the commas between them; a name with a comma in it goes in quotes."""
     if text is None:
         return None
     import csv
@@ -45,39 +99,8 @@ def split_names(text: str | None) -> tuple[str, ...] | None:
     return tuple(name for part in next(csv.reader([text], skipinitialspace=True), []) if (name := part.strip()))
 
 
-def columns(
-    target: str,
-    id: str | None,
-    features: str | None,
-    categorical: str | None,
-    exclude: str | None,
-    source: str | None,
-    target_node: str | None,
-    weight: str | None,
-    edge_type: str | None,
-    missing: str | None,
-    skip_unknown: bool,
-) -> Columns:
-    """The options of a command as one value."""
-    from residua.io.tables import Columns
-
-    return Columns(
-        target=target,
-        id=id,
-        features=split_names(features),
-        categorical=split_names(categorical) or (),
-        exclude=split_names(exclude) or (),
-        source=source,
-        to=target_node,
-        weight=weight,
-        edge_type=edge_type,
-        missing=split_names(missing) or (),
-        skip_unknown=skip_unknown,
-    )
-
-
 def facts_of(data: NodeData) -> dict[str, Any]:
-    """What was read, for people and for JSON."""
+    """Return what was read, for people and for JSON."""
     recipe = data.recipe
     known = int((data.y == data.y).sum())  # NaN is unlike itself
     report = data.graph.describe()
@@ -100,14 +123,14 @@ def facts_of(data: NodeData) -> dict[str, Any]:
 
 
 def print_facts(facts: dict[str, Any], console: Console) -> None:
-    """What was read, and the rules by which cells became features."""
+    """Print what was read, and the rules by which cells became features."""
     types = facts["edges"]
     by_type = f" ({', '.join(f'{name} {count:,}' for name, count in types.items())})" if len(types) > 1 else ""
-    told = facts["columns"]
-    say(console, "Nodes", f"{facts['nodes']:,} (ids: {told['id']}); {facts['isolates']:,} of them without an edge")
-    say(console, "Edges", f"{sum(types.values()):,}{by_type} (ends: {told['source']}, {told['to']})")
+    columns = facts["columns"]
+    say(console, "Nodes", f"{facts['nodes']:,} (ids: {columns['id']}); {facts['isolates']:,} of them without an edge")
+    say(console, "Edges", f"{sum(types.values()):,}{by_type} (ends: {columns['source']}, {columns['to']})")
     share = f"{facts['labelled_share']:.1%}"
-    say(console, "Labels", f"{told['target']} is known at {facts['labelled']:,} nodes, {share.replace('%', ' %')}")
+    say(console, "Labels", f"{columns['target']} is known at {facts['labelled']:,} nodes, {share.replace('%', ' %')}")
     print_features(facts, console)
     unused = [f"{name} ({reason})" for name, reason in facts["left_out"].items()]
     if facts["edge_columns_left_out"]:
@@ -119,6 +142,7 @@ def print_facts(facts: dict[str, Any], console: Console) -> None:
 
 
 def print_features(facts: dict[str, Any], console: Console) -> None:
+    """Print which columns are features, and what stands for their empty cells."""
     numbers, categories = facts["numbers"], facts["categories"]
     if numbers:
         filled = [f"{name} {f['median']:.4g} in {cells(f['empty'])}" for name, f in numbers.items() if f["empty"]]
@@ -134,11 +158,12 @@ def print_features(facts: dict[str, Any], console: Console) -> None:
 
 
 def cells(count: int) -> str:
+    """Return a number of cells in words."""
     return "1 cell" if count == 1 else f"{count:,} cells"
 
 
 def say(console: Console, label: str, text: str) -> None:
-    """A line with its label; on a terminal, long ones go on below their beginning."""
+    """Print a line with its label; on a terminal, long ones go on below their beginning."""
     from rich.table import Table
     from rich.text import Text
 
@@ -153,21 +178,21 @@ def say(console: Console, label: str, text: str) -> None:
 
 
 def note(text: object) -> None:
-    """A line beside the result."""
+    """Print a line beside the result."""
     typer.secho(f"note: {text}", fg="yellow", err=True)
 
 
 @contextmanager
-def name_labels(nodes: Path, target: str) -> Iterator[None]:
-    """Errors of a fit name the file and the column that its numbers come from."""
+def name_labels(tables: Tables) -> Iterator[None]:
+    """Let errors of a fit name the file and the column that its numbers come from."""
     try:
         yield
     except ValueError as error:
-        raise ValueError(f"{nodes}, target {target!r}: {error}") from error
+        raise ValueError(f"{tables.nodes}, target {tables.columns.target!r}: {error}") from error
 
 
 def print_json(value: Any) -> None:
-    """One JSON document; numbers that are not finite become null."""
+    """Print one JSON document; numbers that are not finite become null."""
     typer.echo(json.dumps(_finite(value), indent=2, ensure_ascii=False, allow_nan=False))
 
 
