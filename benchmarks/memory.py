@@ -80,7 +80,7 @@ def run(jobs=JOBS) -> list[dict[str, dict[str, float]]]:
 
 
 def fitted(rows: list[tuple[dict[str, float], float, float]]) -> dict[str, float]:
-    """Coefficients, none negative, of parts whose weighted sum comes nearest to what was measured, relative to a whole."""
+    """Coefficients, none negative, of parts whose weighted sum is nearest to what was measured, relative to a whole."""
     names = sorted({name for parts, _, _ in rows for name in parts})
     A = np.array([[parts.get(name, 0.0) / whole for name in names] for parts, _, whole in rows])
     scale = A.max(axis=0)
