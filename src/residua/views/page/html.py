@@ -193,50 +193,30 @@ class Page:
     @cached_property
     def clouds(self) -> dict[str, Any]:
         """Predictions against labels, and residuals against those of neighbours, before and after."""
-        return dict(self._accuracy()) | dict(self._morans())
+        return {name: charts.cloud(*points, self.names, **look) for name, points, look in self._clouds()}
 
-    def _accuracy(self) -> Iterator[tuple[str, Any]]:
-        truth = self.contents.truth
-        both = {"base": self.contents.base_out_of_fold, "corrected": self.contents.corrected}
-        values = np.concatenate([truth, *both.values()])
+    def _clouds(self) -> Iterator[tuple[str, tuple[np.ndarray, ...], dict[str, Any]]]:
+        found = self.contents
+        both = {"base": found.base_out_of_fold, "corrected": found.corrected}
+        values = np.concatenate([found.truth, *both.values()])
         low, high = np.nanmin(values), np.nanmax(values)
         margin = 0.04 * (high - low) or 1.0
-        for name, predicted in both.items():
+        look: dict[str, Any] = {"labels": ("label", "prediction"), "scale": (low - margin, high + margin)}
+        for (name, predicted), colour in zip(both.items(), (charts.GREY, charts.BLUE), strict=True):
             known = np.flatnonzero(np.isfinite(predicted))
             if len(known):
+                yield name, (known, found.truth[known], predicted[known]), look | {"colour": colour}
+        look = {"labels": ("residual", "residuals of its neighbours")}
+        for name, values, moran, colour in (
+            ("before", found.before, found.diagnosis.moran_base, charts.GREY),
+            ("after", found.after, found.diagnosis.moran_corrected, charts.BLUE),
+        ):
+            points = moran_cloud(values, found.graph) if moran else None
+            if points is not None and moran is not None:
                 yield (
                     name,
-                    charts.cloud(
-                        known,
-                        truth[known],
-                        predicted[known],
-                        self.names,
-                        labels=("label", "prediction"),
-                        scale=(low - margin, high + margin),
-                        colour=charts.GREY if name == "base" else charts.BLUE,
-                    ),
-                )
-
-    def _morans(self) -> Iterator[tuple[str, Any]]:
-        found = self.contents
-        sides = {
-            "before": (found.before, found.diagnosis.moran_base),
-            "after": (found.after, found.diagnosis.moran_corrected),
-        }
-        for name, (values, result) in sides.items():
-            points = moran_cloud(values, found.graph) if result else None
-            if points is not None and result is not None:
-                yield (
-                    name,
-                    charts.cloud(
-                        points.node,
-                        points.own,
-                        points.neighbours,
-                        self.names,
-                        labels=("residual", "residuals of its neighbours"),
-                        slope=result.statistic,
-                        colour=charts.GREY if name == "before" else charts.BLUE,
-                    ),
+                    (points.node, points.own, points.neighbours),
+                    look | {"slope": moran.statistic, "colour": colour},
                 )
 
     def fixed(self, value: float) -> str:
