@@ -195,7 +195,7 @@ class Page:
         """Predictions against labels, and residuals against those of neighbours, before and after."""
         return {name: charts.cloud(*points, self.names, **look) for name, points, look in self._clouds()}
 
-    def _clouds(self) -> Iterator[tuple[str, tuple[np.ndarray, ...], dict[str, Any]]]:
+    def _clouds(self) -> Iterator[tuple[str, Any, dict[str, Any]]]:
         found = self.contents
         both = {"base": found.base_out_of_fold, "corrected": found.corrected}
         values = np.concatenate([found.truth, *both.values()])
@@ -211,13 +211,9 @@ class Page:
             ("before", found.before, found.diagnosis.moran_base, charts.GREY),
             ("after", found.after, found.diagnosis.moran_corrected, charts.BLUE),
         ):
-            points = moran_cloud(values, found.graph) if moran else None
-            if points is not None and moran is not None:
-                yield (
-                    name,
-                    (points.node, points.own, points.neighbours),
-                    look | {"slope": moran.statistic, "colour": colour},
-                )
+            if moran and (cloud := moran_cloud(values, found.graph)):
+                points = (cloud.node, cloud.own, cloud.neighbours)
+                yield name, points, look | {"slope": moran.statistic, "colour": colour}
 
     def fixed(self, value: float) -> str:
         """A number with as many decimals as show four digits of the largest label."""
