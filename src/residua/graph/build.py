@@ -1,6 +1,6 @@
-"""From rows of ids and weights to symmetric adjacency matrices, without a Python loop over rows.
+"""From rows of positions and weights to symmetric adjacency matrices, without a Python loop over rows.
 
-    ids -> positions 0 .. n-1 -> F, F_ij = sum of the rows i -> j -> A = combine(F, F')
+    rows -> F, F_ij = sum of the rows i -> j -> A = combine(F, F')
 
 ``combine`` is commutative, so A equals its transpose to the last bit.
 """
@@ -15,11 +15,10 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
+from residua.graph.ids import as_ids, check_length, first, hashed, one_dimension, show
+
 AGREE = 1e-9  # relative difference up to which two weights count as the same
 LARGEST = np.iinfo(np.int32).max
-
-Ends = tuple[pd.Series, pd.Series]
-Positions = tuple[np.ndarray, np.ndarray, np.ndarray]  # nodes, source, target
 
 
 class CSR(NamedTuple):
@@ -30,16 +29,16 @@ class CSR(NamedTuple):
     weights: np.ndarray | None
 
 
-class Rows(NamedTuple):
-    """Edges: the positions of both ends, and weights (None where every weight is 1)."""
+class EdgeList(NamedTuple):
+    """Edges, one a row: the positions of both ends, and weights (None where every weight is 1)."""
 
     source: np.ndarray
     target: np.ndarray
     weight: np.ndarray | None
 
-    def take(self, chosen: np.ndarray) -> Rows:
+    def take(self, chosen: np.ndarray) -> EdgeList:
         weight = None if self.weight is None else self.weight[chosen]
-        return Rows(self.source[chosen], self.target[chosen], weight)
+        return EdgeList(self.source[chosen], self.target[chosen], weight)
 
 
 @dataclass(frozen=True)
@@ -56,154 +55,14 @@ class Symmetry:
 
 
 def choose_symmetry(symmetrize: str | None, default: str, name: str = "weight", remedy: str = "") -> Symmetry:
+    """Return what the user asked for, else the default of this kind of input."""
     if symmetrize not in (None, "max", "mean", "sum"):
         raise ValueError(f"symmetrize is {symmetrize!r}; use 'max', 'mean' or 'sum', or None to require symmetry.")
     return Symmetry(symmetrize or default, name, remedy)
 
 
-def first(flags: Any) -> int | None:
-    """Position of the first True."""
-    flags = np.asarray(flags)
-    return int(flags.argmax()) if flags.any() else None
-
-
-def show(value: Any) -> str:
-    """An id as its user wrote it: 3, not np.int64(3)."""
-    return repr(value.item() if isinstance(value, np.generic) else value)
-
-
-# Ids and their positions
-
-
-def as_ids(values: Any, name: str) -> pd.Series:
-    """Ids as a Series: int64 where all are integers, else any hashable."""
-    if not pd.api.types.is_list_like(values):
-        raise TypeError(f"{name} is {values!r}; it must be an array or a list of ids.")
-    ids = pd.Series(one_dimension(values, name), copy=False).reset_index(drop=True).infer_objects()
-    row = first(ids.isna())
-    if row is not None:
-        raise ValueError(f"{name} is missing ({ids.iloc[row]}) at row {row}; drop the row or fill in the id.")
-    if isinstance(ids.dtype, pd.CategoricalDtype):
-        ids = ids.astype(ids.cat.categories.dtype)
-    if not len(ids) or not pd.api.types.is_integer_dtype(ids.dtype):
-        return ids
-    return ids.astype(np.int64 if ids.max() <= np.iinfo(np.int64).max else object)
-
-
-def one_dimension(values: Any, name: str) -> Any:
-    """Values as pandas reads them into one column: tuples stay tuples, and 1 beside "a" stays a number."""
-    if isinstance(values, pd.Series | pd.Index):
-        return values
-    if not hasattr(values, "__array__"):
-        return list(values)
-    array = np.asarray(values)
-    if array.ndim != 1:
-        raise ValueError(f"{name} has shape {array.shape}; it must have one dimension.")
-    return array
-
-
-def as_nodes(values: Any) -> pd.Series:
-    """Ids that name every node once."""
-    ids = as_ids(values, "nodes")
-    codes, _ = hashed(lambda: pd.factorize(ids), "nodes")
-    row = first(codes != np.arange(len(codes)))
-    if row is not None:
-        raise ValueError(f"nodes lists {show(ids.iloc[row])} again at position {row}; name every node once.")
-    return ids
-
-
-def node_array(ids: pd.Series) -> np.ndarray:
-    """Our own copy of the ids, int64 or object."""
-    return ids.to_numpy(np.int64 if ids.dtype == np.int64 else object, copy=True)
-
-
-def hashed(function: Callable, name: str) -> Any:
-    """The result of a pandas function that hashes ids."""
-    try:
-        return function()
-    except TypeError as error:
-        raise TypeError(f"{name} has an id that cannot be hashed ({error}); use tuples instead of lists.") from None
-
-
-def positions(source: Any, target: Any, nodes: Any = None) -> Positions:
-    """Nodes in their order, and the positions of the source and of the target of each row."""
-    ends = (as_ids(source, "source"), as_ids(target, "target"))
-    check_length("target", ends[1], len(ends[0]))
-    known = None if nodes is None else as_nodes(nodes)
-    if all(len(ids) and ids.dtype == np.int64 for ids in [*ends, known] if ids is not None):
-        named = [ids.to_numpy() for ids in (ends if known is None else (known,))]
-        low = min(int(ids.min()) for ids in named)
-        span = max(int(ids.max()) for ids in named) - low + 1
-        if span <= 4 * sum(map(len, named)) + 1024:
-            return tabulated_positions(ends, known, low, span)
-    return hashed_positions(ends, known)
-
-
-def tabulated_positions(ends: Ends, known: pd.Series | None, low: int, span: int) -> Positions:
-    """Positions of integers, by a table over their range."""
-    numbers = [ids.to_numpy() for ids in ends]
-    nodes = occurring(numbers, low, span) if known is None else node_array(known)
-    found = numbers
-    if not np.array_equal(nodes, np.arange(span)):
-        table = np.full(span, -1)
-        table[nodes - low] = np.arange(len(nodes))
-        found = [np.where((a >= low) & (a < low + span), table.take(a - low, mode="clip"), -1) for a in numbers]
-    if known is not None:
-        check_known(ends, found, len(nodes))
-    return nodes, found[0], found[1]
-
-
-def occurring(numbers: list[np.ndarray], low: int, span: int) -> np.ndarray:
-    """The integers that occur, ascending."""
-    seen = np.zeros(span, bool)
-    for a in numbers:
-        seen[a - low if low else a] = True
-    return np.flatnonzero(seen) + low
-
-
-def hashed_positions(ends: Ends, known: pd.Series | None) -> Positions:
-    """Positions of any ids. Codes count up as ids appear, so known nodes take 0 .. n-1 in their own order."""
-    together = pd.concat(ends if known is None else (known, *ends), ignore_index=True)
-    codes, unique = hashed(lambda: pd.factorize(together), "source or target")
-    source, target = np.split(codes[len(codes) - 2 * len(ends[0]) :], 2)
-    if known is not None:
-        check_known(ends, (source, target), len(known))
-        return node_array(known), source, target
-    ids = pd.Series(unique)
-    order = np.argsort(ids.to_numpy()) if ids.dtype == np.int64 else order_of_rows(source, target, len(ids))
-    rank = np.empty(len(ids), np.int64)
-    rank[order] = np.arange(len(ids))
-    return node_array(ids.iloc[order]), rank[source], rank[target]
-
-
-def order_of_rows(source: np.ndarray, target: np.ndarray, n: int) -> np.ndarray:
-    """Order of first appearance when rows are read one by one, source before target."""
-    rows = np.arange(len(source))[::-1]
-    when = np.full((2, n), 2 * len(rows))
-    # Written from the last row to the first, so that the first appearance stays.
-    when[0, source[::-1]] = 2 * rows
-    when[1, target[::-1]] = 2 * rows + 1
-    return np.argsort(when.min(axis=0))
-
-
-def check_known(ends: Ends, found: Iterable[np.ndarray], n: int) -> None:
-    for name, ids, position in zip(("source", "target"), ends, found, strict=True):
-        row = first((position < 0) | (position >= n))
-        if row is not None:
-            unknown = show(ids.iloc[row])
-            raise ValueError(f"{name} names node {unknown} at row {row}, not in nodes; add it to nodes.")
-
-
-def check_length(name: str, values: Any, rows: int) -> None:
-    if len(values) != rows:
-        raise ValueError(f"{name} has {len(values)} entries but source has {rows}; give one per row.")
-
-
-# Weights and types
-
-
 def as_weights(values: Any, rows: int, place: Callable[[int], str] = "row {}".format) -> np.ndarray:
-    """Finite weights that are not negative, one per row."""
+    """Return finite weights that are not negative, one per row."""
     if not pd.api.types.is_list_like(values):
         raise TypeError(f"weight is {values!r}; it must be an array or a list with one number per row.")
     column = pd.Series(one_dimension(values, "weight"), copy=False)
@@ -219,13 +78,14 @@ def as_weights(values: Any, rows: int, place: Callable[[int], str] = "row {}".fo
 
 
 def check_weights(weights: np.ndarray, name: str, place: Callable[[int], str]) -> None:
+    """Refuse weights that are negative or not finite; ``place`` says where."""
     row = first(~((weights >= 0) & np.isfinite(weights)))
     if row is not None:
         raise ValueError(f"{name} is {weights[row]} at {place(row)}; weights must be finite and not negative.")
 
 
-def split_types(rows: Rows, type: Any) -> dict[str, Rows]:
-    """Rows by edge type, in order of first appearance."""
+def split_types(rows: EdgeList, type: Any) -> dict[str, EdgeList]:
+    """Return the rows of each edge type, in order of first appearance."""
     ids = as_ids(type, "type")
     check_length("type", ids, len(rows.source))
     codes, unique = hashed(lambda: pd.factorize(ids), "type")
@@ -238,17 +98,17 @@ def split_types(rows: Rows, type: Any) -> dict[str, Rows]:
 
 
 def type_names(values: Iterable) -> list[str]:
+    """Return the edge types as strings, no two the same."""
     names = [str(value) for value in values]
     if len(set(names)) < len(names):
         raise ValueError(f"type has values that read the same, {names}; name edge types by strings.")
     return names
 
 
-# Adjacency
-
-
-def adjacencies(types: Mapping[str, Rows], nodes: np.ndarray, symmetry: Symmetry, self_loops: bool) -> dict[str, CSR]:
-    """One symmetric matrix of positive weights per edge type."""
+def adjacencies(
+    types: Mapping[str, EdgeList], nodes: np.ndarray, symmetry: Symmetry, self_loops: bool
+) -> dict[str, CSR]:
+    """Return one symmetric matrix of positive weights per edge type."""
     check_size(len(nodes))
     matrices = {}
     for name, rows in types.items():
@@ -259,11 +119,13 @@ def adjacencies(types: Mapping[str, Rows], nodes: np.ndarray, symmetry: Symmetry
 
 
 def check_size(n: int) -> None:
+    """Refuse more nodes than positions can count."""
     if n > LARGEST:
         raise ValueError(f"graph has {n} nodes; positions are 32-bit, so at most {LARGEST} are possible.")
 
 
 def check_edges(matrices: dict[str, sp.csr_array], n: int) -> None:
+    """Refuse a graph or an edge type without edges, and weights that overflow."""
     if not any(A.nnz for A in matrices.values()):
         raise ValueError(f"graph has no edges ({n} nodes); give at least one edge of positive weight.")
     for name, A in matrices.items():
@@ -275,7 +137,8 @@ def check_edges(matrices: dict[str, sp.csr_array], n: int) -> None:
         raise ValueError(f"weight adds up to {total}; scale the weights down.")
 
 
-def symmetric(rows: Rows, nodes: np.ndarray, symmetry: Symmetry, kind: str) -> sp.csr_array:
+def symmetric(rows: EdgeList, nodes: np.ndarray, symmetry: Symmetry, kind: str) -> sp.csr_array:
+    """Return the adjacency of rows read in either direction."""
     F = directed(rows, len(nodes))
     B = F.T.tocsr()
     if symmetry.how == "sum":
@@ -292,11 +155,12 @@ def symmetric(rows: Rows, nodes: np.ndarray, symmetry: Symmetry, kind: str) -> s
 
 
 def same(F: sp.csr_array, B: sp.csr_array) -> bool:
+    """Compare two matrices to the last bit."""
     return all(np.array_equal(getattr(F, part), getattr(B, part)) for part in ("indptr", "indices", "data"))
 
 
-def directed(rows: Rows, n: int) -> sp.csr_array:
-    """Sums over repeated rows, without zeros."""
+def directed(rows: EdgeList, n: int) -> sp.csr_array:
+    """Return the sums over repeated rows, without zeros."""
     weight = np.ones(len(rows.source)) if rows.weight is None else rows.weight
     ends = rows.source.astype(np.int32), rows.target.astype(np.int32)
     F = sp.coo_array((weight, ends), shape=(n, n)).tocsr()
@@ -306,7 +170,7 @@ def directed(rows: Rows, n: int) -> sp.csr_array:
 
 
 def check_agreement(F: sp.csr_array, B: sp.csr_array, nodes: np.ndarray, symmetry: Symmetry, kind: str) -> None:
-    """F and its transpose B agree up to rounding."""
+    """Refuse F where it and its transpose B differ by more than rounding."""
     if symmetry.how == "rows":
         F, B = F.multiply(pattern(B)).tocsr(), B.multiply(pattern(F)).tocsr()
     wrong = sp.triu(abs(F - B) > F.maximum(B) * AGREE, format="coo")
@@ -326,10 +190,12 @@ def check_agreement(F: sp.csr_array, B: sp.csr_array, nodes: np.ndarray, symmetr
 
 
 def pattern(A: sp.csr_array) -> sp.csr_array:
+    """Return a matrix with 1 at each entry of A."""
     return sp.csr_array((np.ones(A.nnz), A.indices, A.indptr), shape=A.shape)
 
 
 def row_sums(A: CSR) -> np.ndarray:
+    """Return the total weight of each row."""
     counts = np.diff(A.indptr)
     if A.weights is None:
         return counts.astype(np.float64)
@@ -339,5 +205,6 @@ def row_sums(A: CSR) -> np.ndarray:
 
 
 def count_self_loops(A: CSR) -> int:
+    """Count the entries on the diagonal."""
     rows = np.repeat(np.arange(len(A.indptr) - 1, dtype=np.int32), np.diff(A.indptr))
     return int((rows == A.indices).sum())

@@ -18,6 +18,7 @@ import scipy.sparse as sp
 
 from residua.graph import build, readers
 from residua.graph.build import CSR
+from residua.graph.ids import as_ids, first, show
 from residua.graph.report import GraphReport
 from residua.linalg import Rows, Sparse, connected_components, order
 from residua.linalg.rows import LOCAL
@@ -38,9 +39,12 @@ class Graph:
 
     Attributes
     ----------
-    nodes : (n,) array of ids, int64 or object
-    operators : for each edge type, ``S_t = D^-1/2 A_t D^-1/2``
-    degree : (n,) array, total over all edge types
+    nodes : ndarray of shape (n,)
+        Ids, int64 or object.
+    operators : dict of str to Sparse
+        For each edge type, ``S_t = D^-1/2 A_t D^-1/2``.
+    degree : ndarray of shape (n,)
+        Total over all edge types.
 
     Examples
     --------
@@ -73,11 +77,20 @@ class Graph:
 
         Parameters
         ----------
-        source, target : arrays of ids
-        weight : array of numbers, 1 where left out
-        type : array of edge types; ``"edge"`` where left out
-        nodes : ids of all nodes in the order wanted, isolated ones too; else those in source and target
-        self_loops : keep edges from a node to itself, or drop them
+        source, target : array_like of shape (edges,)
+            Ids of both ends.
+        weight : array_like of shape (edges,), optional
+            Numbers; 1 where left out.
+        type : array_like of shape (edges,), optional
+            Edge types; ``"edge"`` where left out.
+        nodes : array_like of shape (n,), optional
+            Ids of all nodes in the order wanted, isolated ones too; else those in source and target.
+        self_loops : bool, default True
+            Keep edges from a node to itself, or drop them.
+
+        Returns
+        -------
+        Graph
 
         Examples
         --------
@@ -101,7 +114,20 @@ class Graph:
         *,
         self_loops: bool = True,
     ) -> Graph:
-        """Build from a table with one row per edge; ``source`` .. ``type`` name its columns.
+        """Build from a table with one row per edge.
+
+        Parameters
+        ----------
+        edges : DataFrame
+            The table.
+        source, target, weight, type : hashable
+            Names of its columns; of weight and type None, where there is none.
+        nodes, self_loops
+            As in ``from_edges``.
+
+        Returns
+        -------
+        Graph
 
         Examples
         --------
@@ -118,11 +144,18 @@ class Graph:
 
         Parameters
         ----------
-        A : (n, n) sparse matrix or array, or a dict of them by edge type
-        nodes : ids of the rows; 0 .. n-1 where left out
-        symmetrize : ``"max"``, ``"mean"`` or ``"sum"`` of A and its transpose; where left out, a matrix that
-            is not symmetric is refused
-        self_loops : keep the diagonal, or drop it
+        A : sparse matrix or array_like of shape (n, n), or dict of them
+            Weights; a dict has one matrix per edge type.
+        nodes : array_like of shape (n,), optional
+            Ids of the rows; 0 .. n-1 where left out.
+        symmetrize : {"max", "mean", "sum"}, optional
+            Of A and its transpose; where left out, a matrix that is not symmetric is refused.
+        self_loops : bool, default True
+            Keep the diagonal, or drop it.
+
+        Returns
+        -------
+        Graph
 
         Examples
         --------
@@ -146,12 +179,20 @@ class Graph:
 
         Parameters
         ----------
-        G : Graph, MultiGraph (parallel edges add up), DiGraph or MultiDiGraph
-        weight : edge attribute that holds the weight; 1 where an edge lacks it, as in networkx. None: all 1
-        type : edge attribute that holds the edge type
-        symmetrize : ``"max"``, ``"mean"`` or ``"sum"`` over both directions; where left out, a directed graph
-            that is not symmetric is refused
-        self_loops : keep edges from a node to itself, or drop them
+        G : networkx.Graph, MultiGraph, DiGraph or MultiDiGraph
+            Parallel edges add up.
+        weight : str or None, default "weight"
+            Edge attribute that holds the weight; 1 where an edge lacks it, as in networkx. None: all 1.
+        type : str, optional
+            Edge attribute that holds the edge type.
+        symmetrize : {"max", "mean", "sum"}, optional
+            Over both directions; where left out, a directed graph that is not symmetric is refused.
+        self_loops : bool, default True
+            Keep edges from a node to itself, or drop them.
+
+        Returns
+        -------
+        Graph
 
         Examples
         --------
@@ -170,8 +211,16 @@ class Graph:
 
         Parameters
         ----------
-        symmetrize : ``"max"``, ``"mean"`` or ``"sum"`` over both directions, where their weights disagree
-        self_loops : keep edges from a node to itself, or drop them
+        data : torch_geometric.data.Data or HeteroData
+            The graph.
+        symmetrize : {"max", "mean", "sum"}, optional
+            Over both directions, where their weights disagree.
+        self_loops : bool, default True
+            Keep edges from a node to itself, or drop them.
+
+        Returns
+        -------
+        Graph
         """
         return cls._from_inputs(readers.read_pyg(data, symmetrize), self_loops)
 
@@ -181,15 +230,36 @@ class Graph:
 
         Parameters
         ----------
-        symmetrize : ``"max"``, ``"mean"`` or ``"sum"`` of the weights and their transpose; where left out,
-            weights that are not symmetric are refused, such as k nearest neighbours or row-standardised ones
-        self_loops : keep the weight of a place with itself, or drop it
+        w : libpysal.weights.W or libpysal.graph.Graph
+            The weights.
+        symmetrize : {"max", "mean", "sum"}, optional
+            Of the weights and their transpose; where left out, weights that are not symmetric are refused, such as
+            k nearest neighbours or row-standardised ones.
+        self_loops : bool, default True
+            Keep the weight of a place with itself, or drop it.
+
+        Returns
+        -------
+        Graph
         """
         return cls._from_inputs(readers.read_libpysal(w, symmetrize), self_loops)
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray], nodes: np.ndarray, edge_types: Sequence[str]) -> Graph:
-        """Rebuild from ``graph.arrays()``, its nodes and edge types; checks sizes and bounds, no more.
+        """Rebuild from ``graph.arrays()``; checks sizes and bounds, no more.
+
+        Parameters
+        ----------
+        arrays : mapping of str to ndarray
+            What ``arrays`` returned.
+        nodes : ndarray of shape (n,)
+            Ids.
+        edge_types : sequence of str
+            Names of the edge types.
+
+        Returns
+        -------
+        Graph
 
         Examples
         --------
@@ -224,6 +294,7 @@ class Graph:
         return f"Graph({self.n_nodes} nodes, {self.n_edges} edges{types})"
 
     def __getstate__(self) -> dict[str, Any]:
+        """Leave out what is computed on demand."""
         return {name: self.__dict__[name] for name in ("nodes", "operators", "degree")}
 
     @property
@@ -236,7 +307,7 @@ class Graph:
 
     @property
     def n_edges(self) -> int:
-        """Undirected edges over all types; a self-loop is one."""
+        """Number of undirected edges over all types; a self-loop is one."""
         return sum(self._edges.values())
 
     @cached_property
@@ -252,7 +323,17 @@ class Graph:
         return CSR(S.indptr, S.indices, S.weights)
 
     def adjacency(self, type: str | None = None) -> sp.csr_array:
-        """Weights of one edge type, or summed over all of them; a copy."""
+        """Return the weights of one edge type, or their sum over all, as a copy.
+
+        Parameters
+        ----------
+        type : str, optional
+            An edge type.
+
+        Returns
+        -------
+        scipy.sparse.csr_array of shape (n, n)
+        """
         if type is not None and type not in self.operators:
             raise ValueError(f"type is {type!r}; the edge types of this graph are {list(self.edge_types)}.")
         matrices = []
@@ -265,7 +346,7 @@ class Graph:
 
     @cached_property
     def components(self) -> np.ndarray:
-        """(n,) component of each node over all edge types, numbered in the order of ``nodes``."""
+        """Component (n,) of each node over all edge types, numbered in the order of ``nodes``."""
         return read_only(connected_components(self.operators.values(), self.n_nodes))
 
     @property
@@ -285,7 +366,7 @@ class Graph:
 
     @cached_property
     def near_order(self) -> np.ndarray | None:
-        """(n,) positions in an order that keeps neighbours near each other; None where theirs is as good.
+        """Positions (n,) in an order that keeps neighbours near each other; None where their own is as good.
 
         Heavy work is done in this order; what goes in and what comes out is in that of ``nodes``.
         """
@@ -301,23 +382,32 @@ class Graph:
         return pd.Index(self.nodes, dtype=self.nodes.dtype, tupleize_cols=False)
 
     def index(self, ids: Any) -> np.ndarray:
-        """Positions of ids in ``nodes``.
+        """Return the positions of ids in ``nodes``.
+
+        Parameters
+        ----------
+        ids : array_like of shape (k,)
+            Ids of nodes, in any order.
+
+        Returns
+        -------
+        ndarray of shape (k,)
 
         Examples
         --------
         >>> Graph.from_edges(["a", "b"], ["b", "c"]).index(["c", "a"])
         array([2, 0])
         """
-        wanted = build.as_ids(ids, "ids")
+        wanted = as_ids(ids, "ids")
         found = self._lookup.get_indexer(pd.Index(wanted, tupleize_cols=False))
-        row = build.first(found < 0)
+        row = first(found < 0)
         if row is not None:
-            unknown = build.show(wanted.iloc[row])
+            unknown = show(wanted.iloc[row])
             raise ValueError(f"ids has {unknown} at position {row}, not a node of this graph; see graph.nodes.")
         return found
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Adjacency of edge type number k: ``indptr.k``, ``indices.k``; ``weights.k`` unless all are 1."""
+        """Return the adjacency of edge type number k as ``indptr.k``, ``indices.k``; ``weights.k`` unless all are 1."""
         named = {
             f"{part}.{k}": array
             for k, name in enumerate(self.edge_types)
@@ -330,7 +420,13 @@ class Graph:
 
         Parameters
         ----------
-        labelled : (n,) boolean mask, or y with NaN where unknown; to count components without a label
+        labelled : array_like of shape (n,), optional
+            A boolean mask, or y with NaN where unknown; to count components without a label.
+
+        Returns
+        -------
+        GraphReport
+            Prints as a table.
 
         Examples
         --------
@@ -348,9 +444,11 @@ class Graph:
         sizes = np.bincount(self.components)
         unlabelled = {}
         if labelled is not None:
-            labels = np.bincount(self.components, weights=as_mask(labelled, self.n_nodes))
-            without = sizes[labels == 0]
-            unlabelled = {"unlabelled_components": len(without), "unlabelled_nodes": int(without.sum())}
+            mask = as_mask(labelled, self.n_nodes)
+            unlabelled = {
+                "unlabelled_components": len(sizes) - self.count_components(mask),
+                "unlabelled_nodes": int((~self.reached(mask)).sum()),
+            }
         return GraphReport(
             n_nodes=self.n_nodes,
             edges=dict(self._edges),
@@ -364,12 +462,14 @@ class Graph:
 
 
 def read_only(array: np.ndarray) -> np.ndarray:
+    """Return a view that cannot be written to."""
     view = np.asarray(array).view()
     view.flags.writeable = False
     return view
 
 
 def as_mask(labelled: Any, n: int) -> np.ndarray:
+    """Return the mask of labelled nodes, from a mask or from labels."""
     values = np.asarray(labelled)
     if values.shape != (n,):
         raise ValueError(f"labelled has shape {values.shape} but graph has {n} nodes; order it like graph.nodes.")
@@ -379,7 +479,7 @@ def as_mask(labelled: Any, n: int) -> np.ndarray:
 
 
 def check_bounds(A: CSR, n: int, name: str) -> None:
-    """Compiled kernels read what these arrays point to, so a damaged file has to stop here."""
+    """Refuse arrays of a damaged file: compiled kernels read what they point to."""
     fits = len(A.indptr) == n + 1 and A.indptr[0] == 0 and A.indptr[-1] == len(A.indices) > 0
     fits = fits and (A.weights is None or len(A.weights) == len(A.indices))
     if not (fits and (np.diff(A.indptr) >= 0).all() and A.indices.min() >= 0 and A.indices.max() < n):

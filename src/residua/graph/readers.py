@@ -1,4 +1,4 @@
-"""Readers: each kind of graph input as nodes, rows by edge type, and the rule for its two directions."""
+"""Readers: each kind of graph input as nodes, rows by edge type, and how its two directions become one."""
 
 from __future__ import annotations
 
@@ -10,35 +10,47 @@ import pandas as pd
 import scipy.sparse as sp
 
 from residua.graph.build import (
-    Rows,
+    EdgeList,
     Symmetry,
-    as_nodes,
     as_weights,
     check_size,
     check_weights,
     choose_symmetry,
-    node_array,
-    positions,
     split_types,
     type_names,
 )
+from residua.graph.ids import as_nodes, node_array, positions
 
 ONE_TYPE = "edge"
 
 
 class Edges(NamedTuple):
+    """What every reader returns.
+
+    Attributes
+    ----------
+    nodes : ndarray of shape (n,)
+        Ids.
+    types : dict of str to EdgeList
+        The rows of each edge type.
+    symmetry : Symmetry
+        How the two directions of a pair become one weight.
+    """
+
     nodes: np.ndarray
-    types: dict[str, Rows]
+    types: dict[str, EdgeList]
     symmetry: Symmetry
 
 
 def read_edges(source: Any, target: Any, weight: Any, type: Any, nodes: Any) -> Edges:
+    """Read one row per edge."""
     order, i, j = positions(source, target, nodes)
-    rows = Rows(i, j, None if weight is None else as_weights(weight, len(i)))
+    rows = EdgeList(i, j, None if weight is None else as_weights(weight, len(i)))
     return Edges(order, {ONE_TYPE: rows} if type is None else split_types(rows, type), Symmetry("rows"))
 
 
 def read_pandas(edges: pd.DataFrame, nodes: Any, **columns: Any) -> Edges:
+    """Read a table whose columns are named by ``columns``."""
     for argument, column in columns.items():
         if column is not None and column not in edges.columns:
             raise ValueError(f"{argument}={column!r} is not a column of edges; its columns are {list(edges.columns)}.")
@@ -47,6 +59,7 @@ def read_pandas(edges: pd.DataFrame, nodes: Any, **columns: Any) -> Edges:
 
 
 def read_matrices(A: Any, nodes: Any, symmetry: Symmetry) -> Edges:
+    """Read one matrix, or one for each edge type."""
     matrices = dict(A) if isinstance(A, Mapping) else {ONE_TYPE: A}
     if not matrices:
         raise ValueError(f"{symmetry.name} is an empty dict; give one matrix per edge type.")
@@ -58,12 +71,12 @@ def read_matrices(A: Any, nodes: Any, symmetry: Symmetry) -> Edges:
     order = np.arange(n) if nodes is None else node_array(as_nodes(nodes))
     if len(order) != n:
         raise ValueError(f"nodes has {len(order)} ids but {symmetry.name} has {n} rows; give one id per row.")
-    rows = [Rows(matrix.row, matrix.col, matrix.data) for matrix in entries]
+    rows = [EdgeList(matrix.row, matrix.col, matrix.data) for matrix in entries]
     return Edges(order, dict(zip(type_names(matrices), rows, strict=True)), symmetry)
 
 
 def matrix_entries(A: Any, name: str) -> sp.coo_array:
-    """The entries of a square matrix of weights, each place once."""
+    """Return the entries of a square matrix of weights, each place once."""
     A = A if sp.issparse(A) else np.asarray(A)
     if A.ndim != 2 or A.shape[0] != A.shape[1]:
         raise ValueError(f"{name} has shape {A.shape}; an adjacency matrix is square.")
@@ -78,16 +91,18 @@ def matrix_entries(A: Any, name: str) -> sp.coo_array:
 
 
 def read_networkx(G: Any, weight: str | None, type: str | None, symmetrize: str | None) -> Edges:
+    """Read a networkx graph, nodes in its own order."""
     table = list(G.edges(data=True))
     source, target, attributes = ([edge[k] for edge in table] for k in range(3))
     order, i, j = positions(source, target, list(G.nodes))
-    rows = Rows(i, j, networkx_weights(table, attributes, weight))
+    rows = EdgeList(i, j, networkx_weights(table, attributes, weight))
     types = {ONE_TYPE: rows} if type is None else split_types(rows, [a.get(type) for a in attributes])
     symmetry = choose_symmetry(symmetrize, "matrix", "G", ", or give G.to_undirected()")
     return Edges(order, types, symmetry if G.is_directed() else Symmetry("rows"))
 
 
 def networkx_weights(table: list, attributes: list[dict], weight: str | None) -> np.ndarray | None:
+    """Return the weights of all edges; None where no edge has one."""
     if weight is None:
         return None
     if not any(weight in a for a in attributes):
@@ -100,6 +115,7 @@ def networkx_weights(table: list, attributes: list[dict], weight: str | None) ->
 
 
 def read_pyg(data: Any, symmetrize: str | None) -> Edges:
+    """Read the edges of torch_geometric data."""
     n = data.num_nodes
     if n is None:
         raise ValueError("data has no num_nodes; set data.num_nodes.")
@@ -109,7 +125,7 @@ def read_pyg(data: Any, symmetrize: str | None) -> Edges:
 
 
 def pyg_stores(data: Any) -> dict[str, Any]:
-    """Edge stores of torch_geometric data by edge type."""
+    """Return the edge stores of torch_geometric data by edge type."""
     # Asked of the class: a Data object may carry a tensor of any name.
     if not hasattr(type(data), "edge_types"):
         return {ONE_TYPE: data}
@@ -118,7 +134,8 @@ def pyg_stores(data: Any) -> dict[str, Any]:
     return {relation: data[source, relation, target] for source, relation, target in data.edge_types}
 
 
-def pyg_rows(store: Any, n: int) -> Rows:
+def pyg_rows(store: Any, n: int) -> EdgeList:
+    """Return the edges of one store, checked."""
     if "edge_index" not in store:
         raise ValueError(f"data has no edge_index in {store}; add it as a (2, edges) tensor.")
     index = tensor_to_numpy(store.edge_index)
@@ -129,14 +146,16 @@ def pyg_rows(store: Any, n: int) -> Rows:
             f"data.edge_index has values in {index.min()} .. {index.max()} but data has {n} nodes; set data.num_nodes."
         )
     weight = as_weights(tensor_to_numpy(store.edge_weight), index.shape[1]) if "edge_weight" in store else None
-    return Rows(index[0], index[1], weight)
+    return EdgeList(index[0], index[1], weight)
 
 
 def tensor_to_numpy(tensor: Any) -> np.ndarray:
+    """Return a tensor as an array, wherever it lives."""
     return np.asarray(tensor.detach().cpu())
 
 
 def read_libpysal(w: Any, symmetrize: str | None) -> Edges:
+    """Read spatial weights, old and new kind."""
     classic = hasattr(w, "id_order")
     remedy = 'undo row-standardisation by w.transform = "o"' if classic else "give w as it was before w.transform"
     symmetry = choose_symmetry(symmetrize, "matrix", "w", f", or {remedy}")

@@ -14,8 +14,20 @@ RULES = (
 class GraphReport:
     """What a graph holds; prints as a short table.
 
-    ``unlabelled_components`` counts the components in which no node has a label, ``unlabelled_nodes`` the
-    nodes in them; both are None where ``describe`` was not told the labels.
+    Attributes
+    ----------
+    n_nodes : int
+        Nodes.
+    edges : dict of str to int
+        Undirected edges of each edge type.
+    weighted : bool
+        Whether any weight differs from 1.
+    self_loops, isolates : int
+        Edges from a node to itself; nodes without an edge.
+    components, largest_component : int
+        Connected components over all edge types; nodes in the largest.
+    unlabelled_components, unlabelled_nodes : int or None
+        Components in which no node has a label, and the nodes in them; None where no labels were given.
     """
 
     n_nodes: int

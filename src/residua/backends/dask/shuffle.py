@@ -18,7 +18,8 @@ from distributed import Future
 from residua.backends.dask.blocks import Block, make_block
 from residua.backends.dask.cluster import Cluster
 from residua.backends.dask.vectors import item
-from residua.graph.build import AGREE, show
+from residua.graph.build import AGREE
+from residua.graph.ids import show
 
 
 class EdgeNames(NamedTuple):
