@@ -193,7 +193,7 @@ class Page:
     @cached_property
     def clouds(self) -> dict[str, Any]:
         """Predictions against labels, and residuals against those of neighbours, before and after."""
-        return {name: charts.cloud(*points, names=self.names, **look) for name, points, look in self._clouds()}
+        return {name: charts.cloud(i, x, y, self.names, **look) for name, (i, x, y), look in self._clouds()}
 
     def _clouds(self) -> Iterator[tuple[str, Any, dict[str, Any]]]:
         found = self.contents
