@@ -49,4 +49,4 @@ def predict_mean(residual: np.ndarray, graph: residua.Graph, alpha: float) -> np
     """The conditional mean at every node."""
     from residua.field import Conditional
 
-    return Conditional(graph, ~np.isnan(residual), alpha).extend(residual)
+    return Conditional(graph, ~np.isnan(residual), alpha).conditional_mean(residual)

@@ -24,7 +24,7 @@ from residua import Graph, GraphRegressor, Lanczos, Network
 from residua.bases.networks.architectures import make_network
 from residua.bases.networks.training import Criterion, Inputs, SquaredError, outputs, take_step
 from residua.field.training_loss import Objective
-from residua.linalg.logdet.exact import Estimate, Ratio, Strategy
+from residua.linalg.logdet.strategy import Estimate, Ratio, Strategy
 from residua.reproduction.splits import random_split
 
 FEATURES = 6

@@ -254,6 +254,6 @@ def test_a_fit_that_fails_leaves_the_model_as_it_was():
 def test_predictions_that_overflow_are_an_error_and_not_infinite(monkeypatch):
     graph = residua.Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 4])
     model = residua.GraphRegressor("mean").fit(None, [1.0, 2.0, np.nan, 2.5, 0.5], graph=graph)
-    monkeypatch.setattr("residua.field.Conditional.extend", lambda self, r: np.full(len(r), np.inf))
+    monkeypatch.setattr("residua.field.Conditional.conditional_mean", lambda self, r: np.full(len(r), np.inf))
     with pytest.raises(ValueError, match=r"means at 1 of 5 nodes are not finite: .* bring y to a smaller scale"):
         model.predict()

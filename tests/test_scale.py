@@ -44,7 +44,7 @@ with contextlib.suppress(OSError):  # where it is forbidden, the mark of what ca
 before, start = memory("VmRSS"), time.perf_counter()
 fit = residua.fit_correlation(y, graph)
 conditional = Conditional(graph, ~np.isnan(y), fit.alpha, fit.beta)
-mean = conditional.extend(y)
+mean = conditional.conditional_mean(y)
 variance = conditional.variance()
 seconds = time.perf_counter() - start
 unknown = np.isnan(y)
@@ -121,7 +121,7 @@ def test_draws_all_at_once_and_some_at_a_time_average_alike(rng):
     case = small_world(n=400, seed=6)
     one = Conditional(case.graph, case.labelled, 0.9, exact=False)
     X = one._fixed_draws
-    whole = conditional.inverse_diagonal(one.G_UU, X)
+    whole = conditional.inverse_diagonal(one.G_UU, [X])
     parts = conditional.inverse_diagonal(one.G_UU, iter([X[:, :5], X[:, 5:40], X[:, 40:]]))
     assert_allclose(parts.value, whole.value, rtol=1e-12)
     assert_allclose(parts.stderr, whole.stderr, rtol=1e-9)

@@ -22,8 +22,8 @@ from benchmarks.peers.clock import now
 from benchmarks.peers.grids import grid
 from benchmarks.peers.record import Cell, Part, Table, installed
 from residua import Cholesky, Graph, Lanczos
-from residua.linalg.logdet.exact import Strategy, auto
-from residua.linalg.logdet.stochastic import StochasticRatio
+from residua.linalg.logdet.choice import auto
+from residua.linalg.logdet.strategy import Strategy
 from residua.reproduction.figures.small_world import watts_strogatz
 
 PEERS = ("imate", "linear_operator", "primate")
@@ -87,7 +87,7 @@ def strategy_answer(problem: Problem, strategy: Strategy) -> Answer:
     seconds = clock()
     slope = ratio.gradient(alpha)
     both = clock()
-    size = f"{ratio.probes} x {ratio.steps}" if isinstance(ratio, StochasticRatio) else "exact"
+    size = " x ".join(map(str, ratio.effort)) or "exact"
     numbers = (value.value, value.stderr, slope.value[0], slope.stderr[0], seconds, both)
     return Answer(*map(float, numbers), size)
 

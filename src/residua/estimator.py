@@ -18,10 +18,9 @@ from sklearn.base import BaseEstimator, RegressorMixin, clone
 from residua.bases.base import Base, Outcome, Task
 from residua.bases.registry import find_base, make_base
 from residua.diagnosis import Diagnosis, diagnose
-from residua.field import CorrelationFit
+from residua.field import CorrelationFit, Correlator
 from residua.field.fitted import FittedBase, FittedField, Leftover, fixed_beta
 from residua.field.prediction import Prediction
-from residua.field.training_loss import Correlator
 from residua.graph import Graph
 from residua.linalg import Strategy
 from residua.predictor import Predictor
@@ -326,9 +325,7 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
 
 def _learned(fit: CorrelationFit) -> dict[str, Any]:
     """Return what a fitted correlation adds to the field."""
-    # Fitted coefficients use up degrees of freedom, as in least squares.
-    beta = fit.beta * max(1 - len(fit.coefficients) / fit.n_labelled, 1 / fit.n_labelled)
-    return {"correlation": fit, "alpha": fit.alpha, "alpha_stderr": fit.alpha_stderr, "beta": beta}
+    return {"correlation": fit, "alpha": fit.alpha, "alpha_stderr": fit.alpha_stderr, "beta": fit.beta}
 
 
 def _given(value: float, task: Task, base: Base, outcome: Outcome) -> dict[str, Any]:

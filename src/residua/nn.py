@@ -144,7 +144,9 @@ class CorrelatedResidual(torch.nn.Module):
         alpha = dict(zip(self.graph.edge_types, torch.tanh(self.a[k]).tolist(), strict=True))
         beta = float(torch.exp(self.b[k]))
         conditional = Conditional(self.graph, self.labelled, alpha, beta, random_state=self.random_state)
-        mean = np.where(self.labelled, y, base + conditional.extend(np.where(self.labelled, y - base, np.nan)))
+        mean = np.where(
+            self.labelled, y, base + conditional.conditional_mean(np.where(self.labelled, y - base, np.nan))
+        )
         parts = [mean]
         if return_std:
             parts.append(np.sqrt(conditional.variance().value))

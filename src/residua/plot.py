@@ -188,21 +188,22 @@ def correlogram(values: np.ndarray, graph: Graph, max_hops: int, seed: int = 0) 
 
 def _likelihood(model: GraphRegressor, ax: Axes | None, points: int = 61, drop: float = 8.0) -> Axes:
     fit = model.correlation_
-    if fit is None or fit.profile is None:
+    if fit is None or fit.source is None:
         raise ValueError(
-            "this model holds no likelihood of alpha: it was loaded, or alpha was not learned by one; "
-            'fit it here with correlation="learned", or use kind="hops".'
+            "this model holds no likelihood of alpha: alpha was not learned by one; "
+            'fit it with correlation="learned", or use kind="hops".'
         )
-    profile = fit.profile
+    source = fit.source
     best = np.arctanh(np.clip(list(fit.alpha.values()), -1 + 1e-6, 1 - 1e-6))
-    top = profile.omega(best)
+    top = source.log_likelihood(best)
     ax = _axes(ax, (5.2, 3.6))
     for t, name in enumerate(fit.alpha):
         grid = np.sort(
             np.r_[np.arctanh(np.linspace(-0.995, 0.9995, points)), best[t], best[t] + np.linspace(-1, 2.5, 36)]
         )
-        heights = np.array([_at(profile, best, t, a) for a in grid])
-        alpha, height = np.tanh(grid), (top - heights) / 2
+        moved = np.tile(best, (len(grid), 1))
+        moved[:, t] = np.clip(grid, -7, 7)
+        alpha, height = np.tanh(grid), np.array([source.log_likelihood(a) for a in moved]) - top
         seen = height > -drop
         ax.plot(alpha[seen], height[seen], lw=2, label=f"{name}: {fit.alpha[name]:+.4f}")
     if len(best) == 1:
@@ -210,12 +211,6 @@ def _likelihood(model: GraphRegressor, ax: Axes | None, points: int = 61, drop: 
     ax.set(xlabel="alpha", ylabel="log-likelihood below its maximum", ylim=(-drop, 0.5))
     ax.legend(frameon=False)
     return ax
-
-
-def _at(profile: Any, best: np.ndarray, t: int, a: float) -> float:
-    moved = best.copy()
-    moved[t] = np.clip(a, -7, 7)
-    return float(profile.omega(moved))
 
 
 def learning_curve(

@@ -26,9 +26,10 @@ from residua.bases.networks.architectures import make_network  # noqa: E402
 from residua.bases.networks.layers import GCN, MaxSAGE, MeanSAGE, SelfSAGE, neighbours_of  # noqa: E402
 from residua.bases.networks.training import Inputs, Learner, Schedule, SquaredError, train  # noqa: E402
 from residua.bases.registry import make_base  # noqa: E402
-from residua.field import Likelihood  # noqa: E402
+from residua.field import Correlator, Likelihood  # noqa: E402
 from residua.field.profile import Profile  # noqa: E402
-from residua.field.training_loss import Correlator, Objective, PaperObjective  # noqa: E402
+from residua.field.search import search  # noqa: E402
+from residua.field.training_loss import Objective, PaperObjective  # noqa: E402
 from residua.linalg import operator  # noqa: E402
 from residua.linalg.kernels import maximum  # noqa: E402
 
@@ -212,7 +213,7 @@ def test_alpha_is_followed_by_newton_steps_between_thorough_searches():
         r = base + 0.1 * k * np.sign(base)
         objective.loss(r)
         objective.refit(r)
-        optimum = Profile(Likelihood(case.graph, case.labelled), r).optimise()
+        optimum, _ = search(Profile(Likelihood(case.graph, case.labelled), r))
         np.testing.assert_allclose(objective._a, optimum, atol=0.05)
 
 

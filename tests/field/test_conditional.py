@@ -43,7 +43,7 @@ def check(c, alpha, rng, design=None, beta=2.5, exact=True):
         mean, C = dense.kriging(c.S, list(a.values()), beta, c.labelled, values, design)
         base = design @ dense.least_squares(c.S, list(a.values()), c.labelled, values, design)[1]
     conditional = Conditional(c.graph, c.labelled, a, beta, design=design, exact=exact)
-    filled = base + conditional.extend(y - base)
+    filled = base + conditional.conditional_mean(y - base)
     close = {"rtol": 1e-8, "atol": 1e-8, "err_msg": f"alpha={a}"}
     assert_allclose(filled[c.U], mean, **close)
     assert_allclose(filled[c.L], values, **close)
@@ -95,7 +95,7 @@ def test_every_node_labelled(any_case, rng):
     c = any_case.with_labels(np.arange(any_case.n))
     conditional = Conditional(c.graph, c.labelled, weights(c, 0.7), 2.0)
     y = known(c, rng)
-    assert_array_equal(conditional.extend(y), y)
+    assert_array_equal(conditional.conditional_mean(y), y)
     assert_array_equal(conditional.variance().value, np.zeros(c.n))
     assert_array_equal(conditional.sample(3, rng), np.zeros((3, c.n)))
     error, spread = dense.leave_one_out(c.S, list(weights(c, 0.7).values()), 2.0, c.labelled, y)
@@ -116,7 +116,7 @@ def test_one_label(any_case, at, rng):
 def test_no_label_at_all(any_case):
     c = any_case.with_labels([])
     conditional = Conditional(c.graph, c.labelled, weights(c, 0.8), 2.0, exact=True)
-    assert_array_equal(conditional.extend(np.full(c.n, np.nan)), np.zeros(c.n))
+    assert_array_equal(conditional.conditional_mean(np.full(c.n, np.nan)), np.zeros(c.n))
     expected = np.diag(dense.covariance(c.S, list(weights(c, 0.8).values()), 2.0))
     assert_allclose(conditional.variance().value, expected, rtol=1e-8)
 
@@ -170,7 +170,7 @@ def test_answers_follow_the_nodes_when_they_change_places(name, rng):
     other = c.permuted(order)
     y = known(c, rng)
     one, two = (Conditional(d.graph, d.labelled, 0.8, 2.0) for d in (c, other))
-    assert_allclose(two.extend(y[order]), one.extend(y)[order], atol=1e-9)
+    assert_allclose(two.conditional_mean(y[order]), one.conditional_mean(y)[order], atol=1e-9)
     assert_allclose(two.variance().value, one.variance().value[order], rtol=1e-9)
     back = np.argsort(order[np.isin(order, c.L)])
     for part in ("error", "variance"):
@@ -182,7 +182,7 @@ def test_beta_scales_variances_and_nothing_else(rng):
     c = LARGER["grid"]
     y = known(c, rng)
     one, four = (Conditional(c.graph, c.labelled, 0.9, beta) for beta in (1.0, 4.0))
-    assert_array_equal(one.extend(y), four.extend(y))
+    assert_array_equal(one.conditional_mean(y), four.conditional_mean(y))
     assert_allclose(one.variance().value, 4 * four.variance().value)
     assert_array_equal(one.leave_one_out(y).error, four.leave_one_out(y).error)
     assert_allclose(one.leave_one_out(y).variance, 4 * four.leave_one_out(y).variance)

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 import dense
 from graphs import CASES, grid, small_world
 from residua.field import Likelihood
-from residua.field.likelihood import QuadraticForm, reached_nodes
+from residua.field.quadratic_form import QuadraticForm
 from residua.linalg import Cholesky, Eigen, Lanczos
 
 POINTS = {
@@ -61,7 +61,7 @@ def test_gradients_are_the_slopes_of_omega(any_case, strategy, rng):
 
 def test_component_without_label_adds_nothing(rng):
     c = CASES["component without label"]
-    inside = reached_nodes(c.graph, c.labelled)
+    inside = c.graph.reached(c.labelled)
     assert inside.sum() == 4
     likelihood = Likelihood(c.graph, c.labelled, Eigen())
     assert likelihood.terms[0].shape == (4, 4)
@@ -169,7 +169,7 @@ def test_refined_at_a_large_alpha_serves_the_smaller_ones(rng):
     R = rng.standard_normal((len(c.L), 2))
     form = QuadraticForm(Likelihood(c.graph, c.labelled, Eigen()), R)
     settle(form, np.array([0.999]))
-    assert form.rule is not None
+    assert form.quadrature is not None
     for a in np.linspace(-0.95, 0.999, 25):
         check_form(form, c, R, [a])
 

@@ -14,6 +14,7 @@ from graphs import CASES, small_world
 from residua import Graph, GraphRegressor
 from residua.field import Conditional, Likelihood
 from residua.field.profile import Profile
+from residua.field.search import search
 from residua.linalg import CG, Cholesky, Eigen, Lanczos, NotConverged, Shifted, Solver, weighted_sum
 from residua.linalg.factor import Factor, identity_minus
 
@@ -59,7 +60,7 @@ def test_the_conditional_at_the_border_is_the_dense_one(any_case, alpha, rng):
     full[c.labelled] = r
     conditional = Conditional(c.graph, c.labelled, alpha, 2.0)
     mean, spread = dense.conditional(c.S, at, 2.0, c.labelled, r)
-    assert_allclose(conditional.extend(full)[c.U], mean, rtol=1e-7, atol=1e-8)
+    assert_allclose(conditional.conditional_mean(full)[c.U], mean, rtol=1e-7, atol=1e-8)
     assert_allclose(conditional.variance().value[c.U], np.diag(spread), rtol=1e-7)
     error, variance = dense.leave_one_out(c.S, at, 2.0, c.labelled, r)
     left_out = conditional.leave_one_out(full)
@@ -169,10 +170,10 @@ def test_an_error_of_probes_near_the_standard_error_is_told(mc, told, monkeypatc
     c = small_world(300, 6)
     y = dense.draw(c.S, [0.8], 1.0, np.random.default_rng(0))[0][c.labelled]
     profile = Profile(Likelihood(c.graph, c.labelled, Lanczos(probes=16)), y)
-    monkeypatch.setattr(profile, "errors", lambda at: (np.array([0.1]), np.array([mc])))
+    monkeypatch.setattr("residua.field.search.alpha_errors", lambda profile, a: (np.array([0.1]), np.array([mc])))
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
-        profile.optimise()
+        search(profile)
     text = [str(w.message) for w in found if issubclass(w.category, NotConverged)]
     assert bool(text) == told
     assert all("leave an error of 0.08 in alpha, whose standard error is 0.1; use more probes" in t for t in text)
@@ -268,7 +269,7 @@ def test_more_labels_are_never_worse_under_the_true_model(name, alpha):
         conditional = Conditional(graph, labelled, alpha, 1.0, exact=True)
         variance = conditional.variance().value[test]
         assert (variance <= before * (1 + 1e-9)).all()
-        error = (draws - conditional.extend(draws.T).T)[:, test]
+        error = (draws - conditional.conditional_mean(draws.T).T)[:, test]
         heights.append(-0.5 * (np.log(2 * np.pi * variance) + error**2 / variance).mean(axis=1))
         before = variance
     gains = np.diff(heights, axis=0)  # (steps, draws): of the mean log-density of a held-out node
@@ -317,7 +318,7 @@ def test_a_matrix_that_is_singular_to_working_precision_is_solved_or_told():
     conditional = Conditional(graph, labelled, 1.0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConverged)
-        assert np.isfinite(conditional.extend(np.array([1.0, 0.0, 0.0, 3.0]))).all()
+        assert np.isfinite(conditional.conditional_mean(np.array([1.0, 0.0, 0.0, 3.0]))).all()
     with pytest.raises(
         ValueError, match=r"variances are not defined for alpha=\[1.0\].*drop edges of negligible weight"
     ):
@@ -342,4 +343,4 @@ def test_a_flat_likelihood_is_told_from_one_that_is_not():
     y = np.random.default_rng(0).standard_normal(40)
     open_ = Profile(Likelihood(pairs(40), np.arange(80) % 2 == 0), y)
     assert_allclose([open_.omega(np.array([a])) for a in (-5.0, 0.0, 5.0)], open_.omega(np.zeros(1)), atol=1e-8)
-    assert_array_equal(open_.optimise(), [0.0])
+    assert_array_equal(search(open_)[0], [0.0])

@@ -10,9 +10,9 @@ import pytest
 
 import dense
 import residua
+from fits import fit_likelihood
 from graphs import small_world
 from residua.field import Likelihood
-from residua.field.profile import fit_profile
 from residua.linalg import Eigen
 
 WORLD = small_world(n=400, degree=6, share=0.6, seed=11)
@@ -29,7 +29,7 @@ def test_interval_for_alpha_covers_as_promised(alpha):
     draws = dense.draw(WORLD.S, [alpha], 2.0, np.random.default_rng(1), count=200)
     covered = 0
     for r in draws[:, WORLD.labelled]:
-        low, high = fit_profile(likelihood(), r, WORLD.types).interval()["edge"]
+        low, high = fit_likelihood(likelihood(), r, WORLD.types).interval()["edge"]
         covered += low <= alpha <= high
     assert 180 <= covered <= 198
 
@@ -38,7 +38,7 @@ def test_interval_for_alpha_covers_as_promised(alpha):
 def test_test_of_no_correlation_rejects_as_often_as_it_should(seed):
     """p-values of uncorrelated residuals are uniform: 5 % below .05, and a mean of one half."""
     draws = np.random.default_rng(seed).standard_normal((200, len(WORLD.L)))
-    p = np.array([fit_profile(likelihood(), r, WORLD.types).p_value for r in draws])
+    p = np.array([fit_likelihood(likelihood(), r, WORLD.types).p_value for r in draws])
     assert 1 <= (p < 0.05).sum() <= 20  # 10 +- 3 standard deviations
     assert abs(p.mean() - 0.5) < 4 / np.sqrt(12 * len(p))
 
@@ -67,7 +67,7 @@ def test_coefficients_lie_within_their_standard_errors(alpha):
     truth = np.array([2.0, -1.0])
     scores = []
     for r in dense.draw(WORLD.S, [alpha], 2.0, rng, count=100)[:, WORLD.labelled]:
-        fit = fit_profile(likelihood(), Z @ truth + r, WORLD.types, Z)
+        fit = fit_likelihood(likelihood(), Z @ truth + r, WORLD.types, Z)
         scores.append((fit.coefficients - truth) / np.sqrt(np.diag(fit.coefficient_covariance)))
     # a chi-square of 200, or fewer where the two are correlated: at least 100
     assert abs(np.mean(np.square(scores)) - 1) < 4 * np.sqrt(2 / 100)

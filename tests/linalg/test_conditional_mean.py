@@ -1,4 +1,4 @@
-"""Values known at L carried on to U in one compiled call, against dense algebra."""
+"""Values known at L and their conditional mean at U in one compiled call, against dense algebra."""
 
 import os
 import subprocess
@@ -11,19 +11,19 @@ from numpy.testing import assert_allclose
 from graphs import CASES
 from residua.field.precision import unit_precision
 from residua.field.training_loss import Objective, PaperObjective
-from residua.linalg.kernels.conditional_mean import carry
+from residua.linalg.kernels.conditional_mean import conditional_mean
 
 
 @pytest.mark.parametrize("alpha", [-0.9, 0.0, 0.6, 0.99])
 @pytest.mark.parametrize("name", CASES)
-def test_carrying_on_is_the_dense_conditional_mean(name, alpha):
+def test_it_is_the_dense_conditional_mean(name, alpha):
     case = CASES[name]
     G = unit_precision(list(case.graph.operators.values()), np.full(len(case.graph.edge_types), alpha / 2))
     A = G.dense()
     L, U = np.flatnonzero(case.labelled), np.flatnonzero(~case.labelled)
     rng = np.random.default_rng(0)
     r, x = rng.standard_normal(len(L)), rng.standard_normal(len(A))
-    slope, q, done = carry(G, G.submatrix(U), L, U, r, x, 1e-12, 1000)
+    slope, q, done = conditional_mean(G, G.submatrix(U), L, U, r, x, 1e-12, 1000)
     expected = np.zeros(len(A))
     expected[L] = r
     expected[U] = -np.linalg.solve(A[np.ix_(U, U)], A[np.ix_(U, L)] @ r)
@@ -39,7 +39,7 @@ def test_it_says_when_it_has_not_arrived_and_its_form_is_right_to_second_order()
     A = G.dense()
     L, U = np.flatnonzero(case.labelled), np.flatnonzero(~case.labelled)
     r, x = np.random.default_rng(1).standard_normal(len(L)), np.zeros(len(A))
-    _, q, done = carry(G, G.submatrix(U), L, U, r, x, 1e-12, 2)
+    _, q, done = conditional_mean(G, G.submatrix(U), L, U, r, x, 1e-12, 2)
     assert not done
     assert_allclose(q, x @ A @ x, rtol=1e-12)
 

@@ -8,7 +8,7 @@ import dense
 from graphs import CASES, small_world
 from residua.field import Conditional
 from residua.linalg import CG, Shifted, weighted_sum
-from residua.linalg.sampling import inverse_diagonal, precision_noise
+from residua.linalg.sampling import inverse_diagonal
 
 DRAWS = 20_000
 
@@ -30,7 +30,7 @@ def operator(c, alpha):
 @pytest.mark.parametrize("alpha", [-0.95, -0.4, 0.0, 0.7, 0.99])
 def test_noise_has_the_precision_as_its_covariance(any_case, alpha):
     A, G = operator(any_case, alpha)
-    X = precision_noise(A, DRAWS, np.random.default_rng(1))
+    X = A.noise(np.random.default_rng(1))(DRAWS)
     assert X.shape == (any_case.n, DRAWS)
     assert excess(X, G) < 5
     assert np.max(np.abs(X.mean(axis=1)) / np.sqrt(np.diag(G) / DRAWS)) < 5
@@ -39,7 +39,7 @@ def test_noise_has_the_precision_as_its_covariance(any_case, alpha):
 @pytest.mark.parametrize("alpha", [(0.5, -0.5), (-0.9, 0.9), (0.9, 0.9)])
 def test_noise_of_two_types_on_a_common_edge(two_types, alpha):
     A = Shifted(weighted_sum(two_types.terms, np.array(alpha)), 1.0)
-    X = precision_noise(A, DRAWS, np.random.default_rng(2))
+    X = A.noise(np.random.default_rng(2))(DRAWS)
     assert excess(X, dense.precision(two_types.S, alpha)) < 5
 
 
@@ -47,7 +47,7 @@ def test_noise_at_the_limit_has_no_share_along_the_constant():
     """alpha = 1: the precision is singular along D^1/2 1, and a draw has nothing there."""
     for name in ("path", "weighted", "self-loops", "two components"):
         c = CASES[name]
-        X = precision_noise(Shifted(c.terms[0], 1.0), DRAWS, np.random.default_rng(3))
+        X = Shifted(c.terms[0], 1.0).noise(np.random.default_rng(3))(DRAWS)
         assert excess(X, dense.precision(c.S, 1.0)) < 5
         # What rounding leaves of the diagonal, about eps, enters by its square root.
         assert_allclose(np.sqrt(c.graph.degree) @ X, 0, atol=1e-7 * np.sqrt(c.graph.degree.sum()))
@@ -55,7 +55,7 @@ def test_noise_at_the_limit_has_no_share_along_the_constant():
 
 def test_noise_follows_its_generator_and_precision():
     A = Shifted(small_world(n=50).terms[0].astype(np.float32), 0.5)
-    one, same, other = (precision_noise(A, 3, np.random.default_rng(s)) for s in (1, 1, 2))
+    one, same, other = (A.noise(np.random.default_rng(s))(3) for s in (1, 1, 2))
     assert one.dtype == np.float32
     assert_array_equal(one, same)
     assert (one != other).any()
@@ -89,8 +89,8 @@ def estimates(c, alpha, draws, seeds):
     A, G = operator(c, alpha)
     found = []
     for seed in seeds:
-        noise = precision_noise(A, draws, np.random.default_rng(seed))
-        found.append(inverse_diagonal(A, CG().solve(A, noise).X))
+        noise = A.noise(np.random.default_rng(seed))(draws)
+        found.append(inverse_diagonal(A, [CG().solve(A, noise).X]))
     return np.array([e.value for e in found]), np.array([e.stderr for e in found]), np.diag(np.linalg.inv(G))
 
 
@@ -116,9 +116,9 @@ def test_variance_from_draws_beats_plain_sampling(alpha, rng):
     c = small_world(n=300)
     A, G = operator(c, alpha)
     A_UU = A.submatrix(c.U)
-    X = CG().solve(A_UU, precision_noise(A, 64, rng)[c.U]).X
+    X = CG().solve(A_UU, A.noise(rng)(64)[c.U]).X
     true = np.diag(np.linalg.inv(dense.block(G, c.U)))
-    error = np.sqrt(np.mean((inverse_diagonal(A_UU, X).value / true - 1) ** 2))
+    error = np.sqrt(np.mean((inverse_diagonal(A_UU, [X]).value / true - 1) ** 2))
     plain = np.sqrt(np.mean(((X**2).mean(axis=1) / true - 1) ** 2))
     assert error < 0.023
     assert plain == pytest.approx(np.sqrt(2 / 64), rel=0.2)

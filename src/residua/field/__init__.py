@@ -1,13 +1,16 @@
 """The Gaussian of the residuals on a graph: likelihood, fit, and what it says of unknown nodes."""
 
-from residua.field.conditional import Conditional, LeaveOneOut
+from residua.field.conditional import Conditional
+from residua.field.correlation import CorrelationFit
+from residua.field.correlator import Correlator, fit_correlation
+from residua.field.leave_one_out import LeaveOneOut
 from residua.field.likelihood import Likelihood, Omega
-from residua.field.profile import CorrelationFit, fit_correlation
 from residua.field.propagation import propagate
 
 __all__ = [
     "Conditional",
     "CorrelationFit",
+    "Correlator",
     "LeaveOneOut",
     "Likelihood",
     "Omega",

@@ -12,8 +12,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from residua.field.conditional import Conditional
+from residua.field.correlation import CorrelationFit
 from residua.field.prediction import Prediction
-from residua.field.profile import CorrelationFit
 from residua.graph import Graph
 from residua.graph.graph import read_only
 from residua.linalg.workspace import Workspace
@@ -217,14 +217,14 @@ def fixed_beta(
     conditional = Conditional(graph, labelled, alpha)
     full = np.full(graph.n_nodes, np.nan)
     full[labelled] = residual
-    full = conditional.extend(full)
-    q = float(full @ (conditional.G @ full))
-    if q <= 1e-13 * max(float(residual @ residual), np.finfo(float).tiny):
+    q = conditional.quadratic_form(full)
+    size, n = graph.rows.sum(np.array([residual @ residual, len(residual)]))
+    if q <= 1e-13 * max(float(size), np.finfo(float).tiny):
         raise ValueError(
-            f"the base leaves no residual at the {len(residual)} labels (a constant y, as many features as labels, or, "
+            f"the base leaves no residual at the {n:.0f} labels (a constant y, as many features as labels, or, "
             "with propagation, one label in each component); "
             "there is nothing to learn."
         )
     # Propagation leaves one free level on each component, a linear mean its coefficients.
-    free = len(np.unique(graph.components[labelled])) if conditional.improper else columns
-    return max(len(residual) - free, 1) / q
+    free = graph.count_components(labelled) if conditional.improper else columns
+    return max(float(n) - free, 1) / q

@@ -16,10 +16,9 @@ from functools import cached_property
 import numpy as np
 
 from residua.field.precision import unit_precision
-from residua.graph import Graph
-from residua.linalg import Lanczos, Ratio, Shifted, Solver, Sparse, Strategy
-from residua.linalg.lanczos import BlockLanczos, BlockQuadrature
-from residua.linalg.logdet.exact import auto
+from residua.graph.interface import GraphLike
+from residua.linalg import Lanczos, Matrix, Ratio, Shifted, Solver, Strategy
+from residua.linalg.logdet.choice import auto
 
 
 @dataclass(frozen=True)
@@ -39,34 +38,45 @@ class Likelihood:
 
     Parameters
     ----------
-    graph : the graph
-    labelled : (n,) bool
-    logdet : "auto", or a strategy such as ``Eigen()``, ``Cholesky()``, ``Lanczos(probes, steps)``
-    solver : how linear systems are solved
-    random_state : seed of the probes that "auto" may use
+    graph : GraphLike
+        The graph.
+    labelled : ndarray of bool, shape (n,)
+        Which nodes have a label.
+    logdet : "auto" or Strategy
+        How log-determinants are computed: ``Eigen()``, ``Cholesky()``, ``Lanczos(probes, steps)``.
+    solver : Solver or None
+        How linear systems are solved.
+    random_state : int
+        Seed of the probes that "auto" may use.
 
     Attributes
     ----------
-    nodes : positions in the graph of the rows that are worked on
-    L, U : which of those rows are labelled, in the order of the graph, and which are not
+    nodes : ndarray of int
+        Positions in the graph of the rows that are worked on.
+    L, U : ndarray of int
+        Which of those rows are labelled, in the order of the graph, and which are not.
+    n_labelled, n_unlabelled : int
+        How many there are, in all processes.
     """
 
     def __init__(
         self,
-        graph: Graph,
+        graph: GraphLike,
         labelled: np.ndarray,
         logdet: str | Strategy = "auto",
         solver: Solver | None = None,
         random_state: int = 0,
     ):
-        self.nodes = in_order(graph, reached_nodes(graph, labelled))
-        terms = list(graph.operators.values())
-        if not np.array_equal(self.nodes, np.arange(graph.n_nodes)):
+        self.rows, reached = graph.rows, graph.reached(labelled)
+        self.nodes = in_order(graph, reached)
+        terms: list[Matrix] = list(graph.operators.values())
+        if self.rows.sum(int(not np.array_equal(self.nodes, np.arange(graph.n_nodes)))):
             terms = [S.submatrix(self.nodes) for S in terms]
-        self.terms: list[Sparse] = terms
+        self.terms = terms
         place = np.empty(graph.n_nodes, np.int64)
         place[self.nodes] = np.arange(len(self.nodes))
         self.L, self.U = place[labelled], np.flatnonzero(~labelled[self.nodes])
+        self.n_labelled, self.n_unlabelled = (int(n) for n in self.rows.sum(np.array([len(self.L), len(self.U)])))
         self.solver = solver or Solver()
         self.strategy = self._strategy(logdet, random_state)
         self._precisions: tuple[np.ndarray, tuple[Shifted, Shifted]] | None = None
@@ -80,28 +90,28 @@ class Likelihood:
 
     @cached_property
     def ratio(self) -> Ratio:
-        """The log-determinants as a function of alpha; replaced by one with more probes where a fit asks for it."""
+        """The log-determinants as a function of alpha, before a fit asks for more probes."""
         return self.strategy.prepare(self.terms, self.U)
 
     @cached_property
-    def terms_UU(self) -> list[Sparse]:
+    def terms_UU(self) -> list[Matrix]:
         return [S.submatrix(self.U) for S in self.terms]
 
     def precisions(self, alpha: np.ndarray) -> tuple[Shifted, Shifted]:
-        """G and G_UU for beta = 1; kept for the last alpha, since several edge types have to be added up."""
+        """Return G and G_UU for beta = 1; kept for the last alpha, since several edge types have to be added up."""
         if self._precisions is None or not np.array_equal(self._precisions[0], alpha):
             pair = unit_precision(self.terms, alpha), unit_precision(self.terms_UU, alpha)
             self._precisions = np.array(alpha, float), pair
         return self._precisions[1]
 
     def embed(self, R: np.ndarray) -> np.ndarray:
-        """Columns (|L|, k) as (n, k), zero at U."""
-        out = np.zeros((self.terms[0].shape[0], R.shape[1]))
+        """Return columns (|L|, k) as (n, k), zero at U."""
+        out = np.zeros((self.terms[0].n_local, R.shape[1]))
         out[self.L] = R
         return out
 
-    def extend(self, R: np.ndarray, alpha: np.ndarray, start: np.ndarray | None = None) -> np.ndarray:
-        """Columns R (|L|, k) carried on to U by their conditional mean, one solve each; (n, k)."""
+    def conditional_mean(self, R: np.ndarray, alpha: np.ndarray, start: np.ndarray | None = None) -> np.ndarray:
+        """Return columns R (|L|, k) with their conditional mean at U, one solve each; (n, k)."""
         full = self.embed(R)
         G, G_UU = self.precisions(alpha)
         pull = -(G @ full)[self.U]
@@ -109,104 +119,24 @@ class Likelihood:
         return full
 
     def omega(self, r: np.ndarray, alpha: np.ndarray, beta: float) -> Omega:
-        """Value and gradients at residuals r (|L|,)."""
-        full = self.extend(r[:, None], alpha)
-        Gr = self.precisions(alpha)[0] @ full
-        q = float((full * Gr).sum())
-        slope = np.array([-(full * (S @ full)).sum() for S in self.terms])
+        """Return value and gradients at residuals r (|L|,)."""
+        full = self.conditional_mean(r[:, None], alpha)
+        Gr, n = self.precisions(alpha)[0] @ full, self.n_labelled
+        q = float(self.rows.inner(full, Gr)[0])
+        slope = np.array([-self.rows.inner(full, S @ full)[0] for S in self.terms])
         h, dh = self.ratio.value(alpha), self.ratio.gradient(alpha)
         return Omega(
-            value=beta * q - len(self.L) * np.log(beta) - float(h.value) + len(self.L) * np.log(2 * np.pi),
+            value=beta * q - n * np.log(beta) - float(h.value) + n * np.log(2 * np.pi),
             alpha=beta * slope - dh.value,
-            beta=q - len(self.L) / beta,
+            beta=q - n / beta,
             residual=2 * beta * Gr[self.L, 0],
             stderr=float(h.stderr),
             alpha_stderr=np.asarray(dh.stderr),
         )
 
 
-def in_order(graph: Graph, wanted: np.ndarray) -> np.ndarray:
-    """Positions at which ``wanted`` (n,) is true, in the order in which work on them is fastest."""
+def in_order(graph: GraphLike, wanted: np.ndarray) -> np.ndarray:
+    """Return the positions at which ``wanted`` (n,) is true, in the order in which work on them is fastest."""
     if graph.near_order is None:
         return np.flatnonzero(wanted)
     return graph.near_order[wanted[graph.near_order]]
-
-
-def reached_nodes(graph: Graph, labelled: np.ndarray) -> np.ndarray:
-    """(n,) bool: nodes in a component that has a label."""
-    has_label = np.zeros(graph.components.max() + 1, bool)
-    has_label[graph.components[labelled]] = True
-    return has_label[graph.components]
-
-
-class QuadraticForm:
-    """``Q(alpha) = R' (G_LL - G_LU G_UU^-1 G_UL) R`` of columns R (|L|, k), for every alpha.
-
-    For one edge type, one block Lanczos run on S_UU from B = S_UL R serves all of them:
-    ``Q = R'R - alpha R' S_LL R - alpha^2 B' (I - alpha S_UU)^-1 B``. For several, or where that run grows too long,
-    each alpha costs a solve.
-    """
-
-    MAX_SIZE = 900  # of the projected matrix
-
-    def __init__(self, likelihood: Likelihood, R: np.ndarray):
-        self.likelihood, self.R = likelihood, R
-        self.rule: BlockQuadrature | None = None
-        self.run: BlockLanczos | None = None
-        self._solved_at = (np.empty(0), np.empty(0))
-        if len(likelihood.terms) == 1:
-            self._start_run()
-
-    def _start_run(self) -> None:
-        S, L, U = self.likelihood.terms[0], self.likelihood.L, self.likelihood.U
-        SR = S @ self.likelihood.embed(self.R)
-        self.constant, self.linear = self.R.T @ self.R, self.R.T @ SR[L]
-        if len(U):
-            self.run = BlockLanczos(self.likelihood.terms_UU[0], SR[U])
-            self.rule = self.run.more_steps(12)
-        else:
-            self.rule = BlockQuadrature(np.zeros(0), np.zeros((0, self.R.shape[1])))
-
-    @property
-    def method(self) -> str:
-        if self.rule is None:
-            return "a linear solve for each alpha"
-        return f"one Lanczos run of {self.run.steps if self.run else 0} steps for all alphas"
-
-    def __call__(self, alpha: np.ndarray) -> np.ndarray:
-        if self.rule is None:
-            full = self._extended(alpha)
-            return full.T @ (self.likelihood.precisions(alpha)[0] @ full)
-        a = float(alpha[0])
-        return self.constant - a * self.linear - a * a * self.rule.apply(lambda x: 1 / (1 - a * x))
-
-    def slopes(self, alpha: np.ndarray) -> np.ndarray:
-        """``dQ/dalpha_t``, shape (p, k, k)."""
-        full = self._extended(alpha)
-        return np.array([-(full.T @ (S @ full)) for S in self.likelihood.terms])
-
-    def refine(self, alphas: np.ndarray, tol: float = 1e-11) -> bool:
-        """Take more steps if Q has not settled at each of ``alphas``; False once it has."""
-        if self.rule is None or self.run is None or self.run.exhausted:
-            return False
-        before = np.array([self(np.array([a])) for a in alphas])
-        self.rule = self.run.more_steps(max(8, self.run.steps // 2))
-        change = np.abs(np.array([self(np.array([a])) for a in alphas]) - before)
-        root = np.sqrt(np.diagonal(before, axis1=1, axis2=2))
-        if (change <= tol * root[:, :, None] * root[:, None, :]).all():
-            return False
-        if len(self.rule.values) > self.MAX_SIZE:
-            self.rule = None
-        return True
-
-    def forget(self) -> None:
-        """Drop the last solve, so that what comes next does not depend on what was asked before."""
-        self._solved_at = (np.empty(0), np.empty(0))
-
-    def _extended(self, alpha: np.ndarray) -> np.ndarray:
-        """R carried on to U at alpha; the last one is kept, as start for the next and for the slopes."""
-        at, full = self._solved_at
-        if not np.array_equal(at, alpha):
-            full = self.likelihood.extend(self.R, alpha, full if full.size else None)
-            self._solved_at = (np.array(alpha), full)
-        return full

@@ -11,23 +11,23 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from residua.graph import Graph
-from residua.linalg import Shifted, Sparse, weighted_sum
+from residua.graph.interface import GraphLike
+from residua.linalg import Matrix, Shifted, weighted_sum
 
 # Beyond this |alpha| the matrix is singular to working precision.
 ALPHA_MAX = 1 - 1e-6
 A_MAX = float(np.arctanh(ALPHA_MAX))
 
 
-def unit_precision(terms: Sequence[Sparse], alpha: np.ndarray) -> Shifted:
-    """``I - sum_t alpha_t S_t``."""
+def unit_precision(terms: Sequence[Matrix], alpha: np.ndarray) -> Shifted:
+    """Return ``I - sum_t alpha_t S_t``."""
     if len(terms) == 1:
         return Shifted(terms[0], float(alpha[0]))
     return Shifted(weighted_sum(list(terms), alpha), 1.0)
 
 
-def check_alpha(alpha: float | Mapping[str, float], graph: Graph, *, limit: bool = False) -> np.ndarray:
-    """One alpha for each edge type of the graph, inside (-1, 1); ``limit`` admits 1, label propagation."""
+def check_alpha(alpha: float | Mapping[str, float], graph: GraphLike, *, limit: bool = False) -> np.ndarray:
+    """Return one alpha for each edge type of the graph, inside (-1, 1); ``limit`` admits 1, label propagation."""
     if isinstance(alpha, Mapping):
         missing = [t for t in graph.edge_types if t not in alpha]
         if missing or len(alpha) != len(graph.edge_types):

@@ -12,7 +12,8 @@ from functools import cached_property
 
 import numpy as np
 
-from residua.field.conditional import Conditional, LeaveOneOut
+from residua.field.conditional import Conditional
+from residua.field.leave_one_out import LeaveOneOut
 from residua.field.propagation import warn_unreached
 from residua.graph import Graph
 from residua.linalg.workspace import Workspace
@@ -67,7 +68,8 @@ class Prediction(Workspace):
         """(n,) means, the label where it is known."""
         if self.unreached.any():
             warn_unreached(self.graph, self.unreached, "they get the base prediction")
-        return self._finite(np.where(self.known, self.y, self.base + self.conditional.extend(self.residual)), "means")
+        corrected = self.base + self.conditional.conditional_mean(self.residual)
+        return self._finite(np.where(self.known, self.y, corrected), "means")
 
     @cached_property
     def std(self) -> np.ndarray:
@@ -152,7 +154,7 @@ class Prediction(Workspace):
         """
         now = np.where(np.isnan(y), self.y, y)
         known = ~np.isnan(now)
-        conditional = self.conditional.at(known)
+        conditional = self.conditional.given(known)
         # A base has learned the labels of the fit: there its out-of-fold predictions count, where it has them.
         base = np.where(self.known, self.y - self.residual, self.base)
         shift = conditional.mean_of(now - base)

@@ -11,6 +11,7 @@ import numpy as np
 
 from residua.field.conditional import Conditional
 from residua.graph import Graph
+from residua.graph.interface import GraphLike
 from residua.validation import check_known_values
 
 
@@ -38,13 +39,23 @@ def propagate(values: np.ndarray, graph: Graph, *, fallback: float | None = None
     array([1., 2., 3., 2.])
     """
     array, labelled = check_known_values(values, graph, "values", least=1)
-    conditional = Conditional(graph, labelled, 1.0)
-    filled = conditional.extend(array)
-    if conditional.unreached.any():
-        number = float(array[labelled].mean()) if fallback is None else fallback
-        filled[conditional.unreached] = number
-        warn_unreached(graph, conditional.unreached, f"they get {number:.4g}")
+    filled, unreached = fill(array, labelled, graph, fallback)
+    if unreached.any():
+        warn_unreached(graph, unreached, f"they get {filled[unreached][0]:.4g}")
     return filled
+
+
+def fill(
+    values: np.ndarray, labelled: np.ndarray, graph: GraphLike, fallback: float | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the propagated values (n,), and the mask of nodes that no label reaches, which get ``fallback``."""
+    conditional = Conditional(graph, labelled, 1.0)
+    filled = conditional.conditional_mean(values)
+    if fallback is None:
+        total, count = graph.rows.sum(np.array([values[labelled].sum(), labelled.sum()]))
+        fallback = float(total / count)
+    filled[conditional.unreached] = fallback
+    return filled, conditional.unreached
 
 
 def warn_unreached(graph: Graph, unreached: np.ndarray, outcome: str) -> None:

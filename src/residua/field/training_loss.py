@@ -14,33 +14,35 @@ from scipy.optimize import minimize
 
 from residua.field.likelihood import Likelihood
 from residua.field.precision import A_MAX, unit_precision
-from residua.field.profile import CorrelationFit, Profile, fit_profile
-from residua.graph import Graph
+from residua.field.profile import Profile
+from residua.field.search import search
+from residua.graph.interface import GraphLike
 from residua.linalg import CG, Lanczos, Solver, Strategy
-from residua.linalg.kernels.conditional_mean import carry
-from residua.linalg.logdet.exact import EIGEN_NODES
-from residua.linalg.logdet.stochastic import StochasticRatio
+from residua.linalg.kernels.conditional_mean import conditional_mean
+from residua.linalg.logdet.choice import EIGEN_NODES
 from residua.linalg.operator import SMALL_SYSTEM
 
 THOROUGH = {1} | {2 * 4**k for k in range(16)}  # times at which alpha is searched for, not followed
 
 
 def _training_likelihood(
-    graph: Graph, labelled: np.ndarray, logdet: str | Strategy, random_state: int, tol: float
+    graph: GraphLike, labelled: np.ndarray, logdet: str | Strategy, random_state: int, tol: float
 ) -> Likelihood:
     if logdet == "auto" and len(graph.edge_types) == 1 and graph.n_nodes > EIGEN_NODES:
         logdet = Lanczos(random_state=random_state)
     return Likelihood(graph, labelled, logdet, Solver(CG(tol=tol)), random_state)
 
 
-def _carry(likelihood: Likelihood, r: np.ndarray, alpha: np.ndarray, full: np.ndarray) -> tuple[np.ndarray, float]:
-    """Fill ``full`` (n,), a start, with r (|L|,) carried on to U; returns (G full)_L and full'G full."""
+def _conditional_mean(
+    likelihood: Likelihood, r: np.ndarray, alpha: np.ndarray, full: np.ndarray
+) -> tuple[np.ndarray, float]:
+    """Fill ``full`` (n,), a start, with r (|L|,) and its conditional mean at U; returns (G full)_L and full'G full."""
     (G, G_UU), solver = likelihood.precisions(alpha), likelihood.solver
     if G.S.nnz < SMALL_SYSTEM:
-        Gr, q, done = carry(G, G_UU, likelihood.L, likelihood.U, r, full, solver.cg.tol, solver.patience)
+        Gr, q, done = conditional_mean(G, G_UU, likelihood.L, likelihood.U, r, full, solver.cg.tol, solver.patience)
         if done:
             return Gr, q
-    full[:] = likelihood.extend(r[:, None], alpha, full[:, None])[:, 0]
+    full[:] = likelihood.conditional_mean(r[:, None], alpha, full[:, None])[:, 0]
     pulled = G @ full
     return pulled[likelihood.L], float(full @ pulled)
 
@@ -50,15 +52,19 @@ class Objective:
 
     Parameters
     ----------
-    graph : the graph
-    labelled : (n,) bool, the nodes whose residuals enter
-    logdet, random_state : as in ``Likelihood``; "auto" prefers one preparation for every alpha to exactness
-    tol : of the solve, relative to the residuals, which a training step moves by far more
+    graph : GraphLike
+        The graph.
+    labelled : ndarray of bool, shape (n,)
+        The nodes whose residuals enter.
+    logdet, random_state
+        As in ``Likelihood``; "auto" prefers one preparation for every alpha to exactness.
+    tol : float
+        Of the solve, relative to the residuals, which a training step moves by far more.
     """
 
     def __init__(
         self,
-        graph: Graph,
+        graph: GraphLike,
         labelled: np.ndarray,
         logdet: str | Strategy = "auto",
         random_state: int = 0,
@@ -68,24 +74,25 @@ class Objective:
         self.likelihood = _training_likelihood(graph, labelled, logdet, random_state, tol)
         self._in_place = np.array_equal(self.likelihood.nodes, np.arange(self.n))
         self.alpha = np.zeros(len(graph.edge_types))
-        self._height, self._q = 0.0, 0.0  # h at alpha, and the quadratic form
+        self.ratio = self.likelihood.ratio
+        self._logdet, self._q = 0.0, 0.0  # h at alpha, and the quadratic form
         self._a: np.ndarray | None = None
         self._refits, self._curvature = 0, 0.0
         self._last: np.ndarray | None = None  # residuals of the last loss at every node, and of the one before
         self._before: np.ndarray | None = None
 
     def loss(self, r: np.ndarray) -> tuple[float, np.ndarray]:
-        """Value and gradient at residuals r (|L|,)."""
+        """Return value and gradient at residuals r (|L|,)."""
         if self._last is None or self._before is None:
             self._last = self._before = np.zeros(self.likelihood.terms[0].shape[0])
         # Training moves on as it moved before: the start is a step ahead.
         self._before, self._last = self._last, 2 * self._last - self._before
-        Gr, self._q = _carry(self.likelihood, r, self.alpha, self._last)
-        value = float(np.log(self._q / len(r))) - self._height / len(r)
+        Gr, self._q = _conditional_mean(self.likelihood, r, self.alpha, self._last)
+        value = float(np.log(self._q / len(r))) - self._logdet / len(r)
         return value, 2 * Gr / self._q
 
     def slope(self, at: np.ndarray, r: np.ndarray) -> np.ndarray:
-        """The gradient at some labels after their residuals became r; all others are as they were in ``loss``."""
+        """Return the gradient at some labels after their residuals became r; others are as they were in ``loss``."""
         assert self._last is not None
         rows = self.likelihood.L[at]
         self._last[rows] = r
@@ -93,9 +100,9 @@ class Objective:
         return 2 * (r - pull) / self._q
 
     def correction(self) -> np.ndarray:
-        """(n,) the residuals of the last loss, carried on to the nodes that did not enter; 0 where none reaches.
+        """Return the residuals (n,) of the last loss, and their conditional mean at the nodes that did not enter.
 
-        To be read, not written to.
+        It is 0 where none reaches. To be read, not written to.
         """
         assert self._last is not None
         if self._in_place:
@@ -113,8 +120,8 @@ class Objective:
         self._refits += 1
         often = len(self.alpha) > 1 and self._refits & (self._refits - 1) == 0
         if self._a is None or often or self._refits in THOROUGH:
-            profile = Profile(self.likelihood, r)
-            a = profile.optimise(self._a, rough=True)
+            a, profile = search(Profile(self.likelihood, r, ratio=self.ratio), self._a, rough=True)
+            self.ratio = profile.ratio
             self._curvature = float(profile.hessian(a)[0, 0]) if len(a) == 1 else 0.0
             self._set(a)
         elif len(self._a) == 1:
@@ -131,73 +138,29 @@ class Objective:
         assert self._last is not None
         pull = float(self._last @ (self.likelihood.terms[0] @ self._last))
         slope = -len(self.likelihood.L) * pull / self._q
-        slope -= np.asarray(self.likelihood.ratio.gradient(self.alpha).value)[0]
+        slope -= np.asarray(self.ratio.gradient(self.alpha).value)[0]
         return float(slope * (1 - self.alpha[0] ** 2))
 
     def _set(self, a: np.ndarray) -> None:
         self._a, self.alpha = a, np.tanh(a)
-        self._height = float(self.likelihood.ratio.value(self.alpha).value)
+        self._logdet = float(self.ratio.value(self.alpha).value)
 
     def state(self) -> dict[str, np.ndarray]:
-        """What a later training has to know to go on as this one would have."""
+        """Return what a later training has to know to go on as this one would have."""
         assert self._last is not None
         assert self._before is not None
-        ratio = self.likelihood.ratio
-        history = ratio.history if isinstance(ratio, StochasticRatio) else []
         found = {"last": self._last, "before": self._before, "refits": np.array([self._refits, self._curvature])}
-        found["probes"] = np.array(history, int).reshape(-1, 2)
+        found["probes"] = np.array(self.ratio.effort, int)
         return found if self._a is None else found | {"a": self._a}
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Go on from ``state``."""
         self._last, self._before = state["last"].copy(), state["before"].copy()
         self._refits, self._curvature = int(state["refits"][0]), float(state["refits"][1])
-        if isinstance(self.likelihood.ratio, StochasticRatio):
-            self.likelihood.ratio.repeat([(int(probes), int(steps)) for probes, steps in state["probes"]])
+        if state["probes"].size:
+            self.ratio = self.ratio.with_effort(state["probes"].ravel()[-2:].tolist())
         if "a" in state:
             self._set(state["a"])
-
-
-class Correlator:
-    """What a base is handed to fit itself together with the correlation: a fit of residuals, or a training loss."""
-
-    def __init__(self, graph: Graph, labelled: np.ndarray, logdet: str | Strategy = "auto", random_state: int = 0):
-        self.graph, self.labelled = graph, labelled
-        self.logdet, self.random_state = logdet, random_state
-        self.likelihood = Likelihood(graph, labelled, logdet, random_state=random_state)
-
-    def __repr__(self) -> str:
-        return f"Correlator({self.logdet!r}, {self.random_state})"
-
-    def __call__(
-        self, y: np.ndarray, design: np.ndarray | None = None, start: np.ndarray | None = None
-    ) -> CorrelationFit:
-        """Fit alpha, beta and the coefficients of a linear mean to y (|L|,), near a = ``start`` where that is given."""
-        return fit_profile(self.likelihood, y, self.graph.edge_types, design, start)
-
-    def objective(self, labelled: np.ndarray) -> Objective:
-        """A training loss on the residuals at ``labelled``, a part of the labelled nodes."""
-        return Objective(self.graph, labelled, self.logdet, self.random_state)
-
-    def paper_objective(self, lbfgs: bool = False) -> PaperObjective:
-        """The paper's own updates on all labelled nodes."""
-        return PaperObjective(self.graph, self.labelled, self.logdet, self.random_state, lbfgs)
-
-    def at(self, y: np.ndarray, a: np.ndarray, beta: float) -> CorrelationFit:
-        """The fit of y (|L|,) with alpha = tanh(a) and beta as a training left them: no optimum, so no errors."""
-        omega = self.likelihood.omega(y, np.tanh(a), beta)
-        unknown = dict.fromkeys(self.graph.edge_types, np.nan)
-        return CorrelationFit(
-            alpha=dict(zip(self.graph.edge_types, map(float, np.tanh(a)), strict=True)),
-            alpha_stderr=unknown,
-            beta=beta,
-            beta_stderr=np.nan,
-            log_likelihood=-omega.value / 2,
-            p_value=np.nan,
-            n_labelled=len(y),
-            alpha_mc_error=dict.fromkeys(self.graph.edge_types, 0.0),
-            methods={"alpha, beta": "as training left them", "log-determinant": self.likelihood.ratio.method},
-        )
 
 
 class PaperObjective:
@@ -207,7 +170,7 @@ class PaperObjective:
     """
 
     def __init__(
-        self, graph: Graph, labelled: np.ndarray, logdet: str | Strategy, random_state: int, lbfgs: bool = False
+        self, graph: GraphLike, labelled: np.ndarray, logdet: str | Strategy, random_state: int, lbfgs: bool = False
     ):
         self.likelihood = _training_likelihood(graph, labelled, logdet, random_state, 1e-6)
         self.terms = list(graph.operators.values())
@@ -215,11 +178,11 @@ class PaperObjective:
         self.a, self.b = np.zeros(len(self.terms)), 3.0
 
     def batch_slope(self, batch: np.ndarray, r: np.ndarray) -> np.ndarray:
-        """The gradient of the quadratic form of r at nodes ``batch``, divided by their number."""
+        """Return the gradient of the quadratic form of r at nodes ``batch``, divided by their number."""
         G = unit_precision(self.terms, np.tanh(self.a))
         others = np.delete(np.arange(G.shape[0]), batch)
         G_UU, full, solver = G.submatrix(others), np.zeros(G.shape[0]), self.likelihood.solver
-        Gr, _, done = carry(G, G_UU, batch, others, r, full, solver.cg.tol, solver.patience)
+        Gr, _, done = conditional_mean(G, G_UU, batch, others, r, full, solver.cg.tol, solver.patience)
         if not done:
             full[others] = 0
             full[others] = solver.solve(G_UU, -(G @ full)[others]).X
@@ -251,7 +214,7 @@ class PaperObjective:
         self.a, self.b = best.x[:-1], float(best.x[-1])
 
     def state(self) -> dict[str, np.ndarray]:
-        """What a later training has to know to go on as this one would have."""
+        """Return what a later training has to know to go on as this one would have."""
         return {"v": np.append(self.a, self.b)}
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:

@@ -19,7 +19,7 @@ from scipy.sparse.linalg import splu
 
 from residua.linalg.kernels.compiled import compiled
 from residua.linalg.ldl import LDL, Pattern
-from residua.linalg.operator import Matrix, Shifted, Sparse
+from residua.linalg.operator import Matrix, Shifted
 
 # Entries of L per column, squared and summed: up to here the compiled factor is faster than SuperLU's blocks.
 COMPILED_WORK = 2e8
@@ -86,7 +86,7 @@ class Factor:
 class Family:
     """Factors of ``I - sum_t alpha_t S_t`` for many alphas: order and pattern are found once, with the first."""
 
-    def __init__(self, terms: Sequence[Sparse], cholmod: bool | None = None):
+    def __init__(self, terms: Sequence[Matrix], cholmod: bool | None = None):
         self.cholmod, n = cholmod, terms[0].shape[0]
         self.entries = [S.to_scipy().tocoo() for S in terms] + [sp.eye_array(n, format="coo")]
         self._arrange(np.arange(n))

@@ -10,7 +10,7 @@ device is one new class and no new solver.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -77,6 +77,8 @@ class Operator(ABC):
         """
 
     def __matmul__(self, X: np.ndarray) -> np.ndarray:
+        if len(X) != self.n_local:  # kernels would read beyond its end
+            raise ValueError(f"X has {len(X)} rows, the operator {self.n_local}.")
         V = np.ascontiguousarray(X[:, None] if X.ndim == 1 else X, self.dtype)
         out, _ = self.combine(V, np.ones(V.shape[1]), inner=False)
         return out.reshape(X.shape)
@@ -137,12 +139,20 @@ class Matrix(Operator):
         """Return a source of columns with mean zero and covariance ``I - alpha S``."""
 
     @abstractmethod
+    def inverse_scale(self) -> np.ndarray:
+        """Return ``D^1/2`` at the rows of this process, 0 at those without an entry."""
+
+    @abstractmethod
     def component_sums(self, values: np.ndarray) -> np.ndarray:
-        """Replace each row of values (n, k) by the sum over its connected component."""
+        """Replace each of values (n,) by the sum over its connected component."""
 
     @abstractmethod
     def power_moments(self, budget: float = np.inf) -> np.ndarray:
         """Return ``tr S^j`` for j = 0..2, and 3, 4 where S^2 costs less than ``budget`` products with a vector."""
+
+    def product_at(self, rows: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Return ``(S v)`` at the given rows, for v (n,)."""
+        return (self @ v)[rows]
 
     def astype(self, dtype: type) -> Matrix:
         """Return the same matrix in another precision; itself where it has only one."""
@@ -241,7 +251,6 @@ class Sparse(Matrix):
         } | {"_rooms": []}
 
     def product_at(self, rows: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """``(S v)`` at the given rows, for v (n,)."""
         return kernels.product_at(rows, *self.arrays, v)
 
     def submatrix(self, rows: np.ndarray) -> Sparse:
@@ -277,7 +286,11 @@ class Sparse(Matrix):
         return connected_components([self], self.n_local)
 
     def component_sums(self, values: np.ndarray) -> np.ndarray:
-        return np.column_stack([np.bincount(self._components, v)[self._components] for v in values.T])
+        return np.bincount(self._components, values)[self._components]
+
+    def inverse_scale(self) -> np.ndarray:
+        used = (self.scale > 0) & (np.diff(self.indptr) > 0)
+        return np.divide(1.0, self.scale, out=np.zeros(self.n_local, self.dtype), where=used)
 
     def power_moments(self, budget: float = np.inf) -> np.ndarray:
         arrays = (*self.arrays, self.blocks)
@@ -317,19 +330,19 @@ def connected_components(terms: Iterable[Sparse], n: int) -> np.ndarray:
     return kernels.number_components(parent)
 
 
-def weighted_sum(terms: list[Sparse], coefficients: np.ndarray) -> Sparse:
-    """``sum_t c_t S_t`` of operators that share one scale, as one operator with signed weights."""
-    first = terms[0]
-    n = first.shape[0]
+def weighted_sum(terms: Sequence[Matrix], coefficients: Sequence[float] | np.ndarray) -> Sparse:
+    """Return ``sum_t c_t S_t`` of matrices that share one scale, as one with signed weights."""
+    first, shape = terms[0], terms[0].shape
+    parts = [S.arrays for S in terms if S.arrays is not None]
     # Through triples, not by adding matrices: entries that cancel keep their place in the pattern.
-    rows = np.concatenate([np.repeat(np.arange(n, dtype=np.int32), np.diff(term.indptr)) for term in terms])
+    rows = np.concatenate([np.repeat(np.arange(shape[0], dtype=np.int32), np.diff(part[0])) for part in parts])
     values = [
-        np.full(term.nnz, c, first.dtype) if term.weights is None else term.weights * first.dtype.type(c)
-        for term, c in zip(terms, coefficients, strict=True)
+        np.full(len(indices), c, first.dtype) if weights is None else weights * first.dtype.type(c)
+        for (_, indices, weights, _), c in zip(parts, coefficients, strict=True)
     ]
-    places = rows, np.concatenate([term.indices for term in terms])
-    total = sp.coo_array((np.concatenate(values), places), shape=first.shape).tocsr()
-    return Sparse(total.indptr, total.indices, total.data, first.scale)
+    places = rows, np.concatenate([part[1] for part in parts])
+    total = sp.coo_array((np.concatenate(values), places), shape=shape).tocsr()
+    return Sparse(total.indptr, total.indices, total.data, parts[0][3])
 
 
 class Shifted(Operator):

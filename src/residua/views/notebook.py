@@ -75,7 +75,7 @@ def _found(field: FittedField) -> Iterator[tuple[str, str]]:
     yield "labels", f"{labelled:,} known ({labelled / graph.n_nodes:.0%}), {graph.n_nodes - labelled:,} predicted"
     # Wald intervals: those of the profile likelihood would ask for more solves.
     fit = field.correlation
-    ends = replace(fit, profile=None).interval() if fit else {}
+    ends = replace(fit, source=None).interval() if fit else {}
     for kind, alpha in field.alpha.items():
         interval = f", 95 % [{ends[kind][0]:+.4f}, {ends[kind][1]:+.4f}]" if kind in ends else ""
         yield f"alpha[{kind}]", f"{alpha:+.4f}{interval}"

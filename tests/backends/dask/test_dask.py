@@ -6,6 +6,7 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
+from residua.field.polish import polished
 
 import residua
 from cluster import local_cluster
@@ -18,7 +19,6 @@ from residua.backends.dask.conditional import DistributedConditional
 from residua.backends.dask.vectors import from_numpy
 from residua.cli import scheduler as cli_scheduler
 from residua.field import Conditional
-from residua.field.polish import polished
 from residua.graph import Graph
 from residua.io.tables import Columns
 from residua.linalg.kernels import rows as kernels

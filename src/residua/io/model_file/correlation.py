@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, cast
 
 import numpy as np
 
 from residua.bases.base import Base, Outcome
-from residua.field import CorrelationFit, Likelihood
-from residua.field.profile import MAX_PROBES, Profile
+from residua.field import CorrelationFit
+from residua.field.observed import Observed
 from residua.graph import Graph
 from residua.io.model_file.container import damaged
 from residua.io.model_file.values import (
@@ -24,11 +22,11 @@ from residua.io.model_file.values import (
     read_numbers,
 )
 from residua.linalg import Cholesky, Eigen, Lanczos, Strategy
-from residua.linalg.logdet.stochastic import StochasticRatio
 from residua.validation import one_line
 
 STRATEGIES: dict[str, type[Strategy]] = {kind.__name__: kind for kind in (Cholesky, Eigen, Lanczos)}
 PRECISIONS = {"float32": np.float32, "float64": np.float64}
+MAX_STEPS, MAX_PROBES = 4000, 512  # of a quadratic form and a log-determinant: further than any fit goes
 SCALARS = ("beta", "beta_stderr", "log_likelihood", "p_value")
 
 
@@ -40,108 +38,66 @@ def pack_correlation(fit: CorrelationFit, arrays: dict[str, np.ndarray]) -> Tabl
         "alpha_mc_error": numbers(fit.alpha_mc_error),
         "n_labelled": fit.n_labelled,
         "methods": dict(fit.methods),
-        "effort": None if fit.profile is None else _pack_effort(Effort.of(fit.profile)),
+        "effort": _pack_effort(fit.source) if isinstance(fit.source, Observed) else None,
     }
 
 
 def unpack_correlation(
-    table: Table, alpha: dict[str, float], stderr: dict[str, float], seen: Seen, arrays: Arrays
+    table: Table, alpha: dict[str, float], stderr: dict[str, float], beta: float, seen: Seen, arrays: Arrays
 ) -> CorrelationFit:
+    """Return the correlation of a file; ``beta`` is that of its model."""
     methods, n_labelled = need(table, "methods", dict), need(table, "n_labelled", int)
-    if n_labelled != len(seen.y) or any(type(text) is not str for text in methods.values()):
+    if n_labelled != int((~np.isnan(seen.y)).sum()) or any(type(text) is not str for text in methods.values()):
         raise damaged("correlation does not fit the labels")
-    columns = 0 if seen.design is None else seen.design.shape[1]
+    design = seen.base.design(seen.X)
+    columns = 0 if design is None else design.shape[1]
     effort = need(table, "effort", dict, type(None))
+    scalars = {name: read_number(table.get(name)) for name in SCALARS}
+    # Files of version 0.1.0 hold a beta that is not corrected for the coefficients of the mean.
+    factor = beta / scalars["beta"]
     return CorrelationFit(
-        **{name: read_number(table.get(name)) for name in SCALARS},
+        **scalars | {"beta": beta, "beta_stderr": scalars["beta_stderr"] * factor},
         alpha=alpha,
         alpha_stderr=stderr,
         n_labelled=n_labelled,
         alpha_mc_error=read_numbers(table, "alpha_mc_error", seen.graph.edge_types),
         methods=methods,
         coefficients=arrays.take("correlation.coefficients", (columns,)),
-        coefficient_covariance=arrays.take("correlation.covariance", (columns, columns)),
-        profile=None if effort is None else cast(Profile, SavedProfile(seen, _unpack_effort(effort))),
+        coefficient_covariance=arrays.take("correlation.covariance", (columns, columns)) / factor,
+        source=None if effort is None else observed(seen, effort),
     )
 
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """What a correlation was fitted to."""
+    """What a model was fitted to, and how its base did."""
 
+    base: Base
     graph: Graph
-    labelled: np.ndarray  # (n,) bool
-    y: np.ndarray  # (|L|,)
-    design: np.ndarray | None  # (|L|, c) of a linear base
-
-    @classmethod
-    def by(cls, base: Base, graph: Graph, X: np.ndarray, y: np.ndarray, outcome: Outcome) -> Seen:
-        labelled, design = ~np.isnan(y), base.design(X)
-        if design is None:
-            return cls(graph, labelled, outcome.residual, None)
-        return cls(graph, labelled, y[labelled], design[labelled])
+    X: np.ndarray
+    y: np.ndarray
+    outcome: Outcome
 
 
-@dataclass(frozen=True)
-class Effort:
-    """How far a fit went: its log-determinants, steps of its quadratic form (None: a solve each), probes."""
-
-    strategy: Strategy
-    steps: int | None
-    probes: int | None
-
-    @classmethod
-    def of(cls, profile: Profile | SavedProfile) -> Effort:
-        if isinstance(profile, SavedProfile):
-            return profile.effort
-        form, ratio = profile.form, profile.likelihood.ratio
-        run = 0 if form.run is None else form.run.steps
-        strategy, probes = profile.likelihood.strategy, None
-        if isinstance(ratio, StochasticRatio):
-            strategy, probes = replace(ratio.strategy, steps=ratio.steps), ratio.probes
-        return cls(strategy, None if form.rule is None else run, probes)
+def observed(seen: Seen, effort: Table) -> Observed:
+    """Return what a correlation was learned from; ``effort`` as in the file."""
+    strategy = unpack_strategy(need(effort, "strategy", dict))
+    steps, probes = need(effort, "steps", int, type(None)), need(effort, "probes", int, type(None))
+    most = getattr(strategy, "probes", None) or MAX_PROBES
+    if not 0 <= (steps or 0) <= MAX_STEPS or not 0 <= (probes or 0) <= most:
+        raise damaged(f"effort is {one_line(effort, 80)}")
+    known, design = ~np.isnan(seen.y), seen.base.design(seen.X)
+    values, Z = (seen.outcome.residual, None) if design is None else (seen.y[known], design[known])
+    done = () if probes is None or not isinstance(strategy, Lanczos) else (probes, strategy.steps)
+    return Observed(seen.graph, known, values, Z, strategy, done, -1 if steps is None else steps)
 
 
-@dataclass(frozen=True, eq=False)
-class SavedProfile:
-    """Stands for the ``Profile`` of a loaded fit, which is rebuilt when an interval first asks for it."""
-
-    seen: Seen
-    effort: Effort
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or name == "profile":
-            raise AttributeError(name)
-        return getattr(self.profile, name)
-
-    @cached_property
-    def profile(self) -> Profile:
-        """As the fit left it: just as many steps and probes give the same numbers."""
-        likelihood = Likelihood(self.seen.graph, self.seen.labelled, self.effort.strategy)
-        profile = Profile(likelihood, self.seen.y, self.seen.design)
-        steps, probes = self.effort.steps, self.effort.probes or 0
-        form, ratio = profile.form, likelihood.ratio
-        if steps is None:
-            form.rule = None
-        while form.rule and form.run and form.run.steps < (steps or 0) and not form.run.exhausted:
-            if len(form.rule.values) > 4 * form.MAX_SIZE:
-                break  # further than any fit goes
-            form.rule = form.run.more_steps(min(8, (steps or 0) - form.run.steps))
-        if isinstance(ratio, StochasticRatio) and probes > ratio.probes:
-            ratio.add_probes(probes)
-        return profile
-
-
-def _pack_effort(effort: Effort) -> Table:
-    return {"strategy": pack_strategy(effort.strategy), "steps": effort.steps, "probes": effort.probes}
-
-
-def _unpack_effort(table: Table) -> Effort:
-    strategy = unpack_strategy(need(table, "strategy", dict))
-    steps, probes = need(table, "steps", int, type(None)), need(table, "probes", int, type(None))
-    if (steps or 0) < 0 or not 0 <= (probes or 0) <= (getattr(strategy, "probes", None) or MAX_PROBES):
-        raise damaged(f"effort is {one_line(table, 80)}")
-    return Effort(strategy, steps, probes)
+def _pack_effort(seen: Observed) -> Table:
+    strategy, probes = seen.strategy, None  # probes and steps that it has come to
+    if isinstance(strategy, Lanczos):
+        probes, strategy = seen.effort[0], replace(strategy, steps=seen.effort[1])
+    steps = None if seen.krylov_steps < 0 else seen.krylov_steps
+    return {"strategy": pack_strategy(strategy), "steps": steps, "probes": probes}
 
 
 def pack_strategy(strategy: Strategy) -> Table:

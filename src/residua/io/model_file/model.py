@@ -208,8 +208,8 @@ def _unpack(members: Mapping[str, bytes], trusted: list[str | type], module: Any
         raise damaged(f"beta is {beta}")
     fit = None
     if table.get("correlation") is not None:
-        seen = Seen.by(base, graph, X, y, outcome)
-        fit = unpack_correlation(need(table, "correlation", dict), alpha, stderr, seen, arrays)
+        seen = Seen(base, graph, X, y, outcome)
+        fit = unpack_correlation(need(table, "correlation", dict), alpha, stderr, beta, seen, arrays)
         outcome = replace(outcome, correlation=fit)
     arrays.check_empty()
     model = GraphRegressor(**_unpack_parameters(need(table, "parameters", dict), estimators, module))

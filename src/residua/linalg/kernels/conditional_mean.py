@@ -1,4 +1,4 @@
-"""A vector known at L, carried on to U by its conditional mean, in one compiled call.
+"""A vector known at L, with its conditional mean at U, in one compiled call.
 
     x_L = r,   (G x)_U = 0,   G = I - alpha S
 
@@ -15,7 +15,7 @@ from residua.linalg.kernels.rows import FAST, INNER, cg_column_from, row_total
 from residua.linalg.operator import Shifted
 
 
-def carry(
+def conditional_mean(
     G: Shifted, G_UU: Shifted, L: np.ndarray, U: np.ndarray, r: np.ndarray, x: np.ndarray, tol: float, max_iter: int
 ) -> tuple[np.ndarray, float, bool]:
     """Fill x (n,), whose values at U are the start, from r (|L|,) at L.
@@ -26,7 +26,7 @@ def carry(
     """
     all_rows, inside = G.S.arrays, G_UU.S.arrays
     slope, goal = np.empty(len(L)), (tol * tol) * float(r @ r)
-    q, left = _carry(all_rows, inside, G.alpha, L, U, r, x, slope, goal, max_iter)
+    q, left = _conditional_mean(all_rows, inside, G.alpha, L, U, r, x, slope, goal, max_iter)
     return slope, q, left <= goal
 
 
@@ -40,7 +40,7 @@ def _product_rows(rows, indptr, indices, weights, scale, alpha, x, xs, out):
 
 
 @compiled(fastmath=FAST)
-def _carry(all_rows, inside, alpha, L, U, r, x, slope, goal, max_iter):
+def _conditional_mean(all_rows, inside, alpha, L, U, r, x, slope, goal, max_iter):
     """What is left at U, conjugate gradients on U, then the pull on L."""
     scale = all_rows[3]
     xs, start, rest = np.empty_like(x), np.empty(len(U)), np.empty(len(U))

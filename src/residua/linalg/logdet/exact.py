@@ -1,54 +1,16 @@
-"""Log-determinants of ``I - M``, ``M = sum_t alpha_t S_t``, relative to a principal submatrix.
-
-    h(alpha) = logdet(I - M) - logdet((I - M)_UU),    dh/dalpha_t = -tr((I - M)^-1 S_t) + tr((I - M)_UU^-1 S_t,UU)
-
-A strategy prepares what does not depend on alpha once and returns a ``Ratio``, which is then asked for many alphas.
-``Eigen`` and ``Cholesky`` are exact; ``Lanczos`` (in ``stochastic.py``) is linear in the entries of S and carries its
-standard error.
-"""
+"""Exact log-determinants: dense eigenvalues of small matrices, sparse factors of those with small separators."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
-from residua.linalg.factor import Factor, Family, factor_seconds
+from residua.linalg.factor import Factor, Family
 from residua.linalg.ldl import LDL
-from residua.linalg.operator import Sparse, weighted_sum
-
-
-class Estimate(NamedTuple):
-    """A number or vector and its standard error, 0 where it is exact."""
-
-    value: np.ndarray | float
-    stderr: np.ndarray | float = 0.0
-
-
-class Ratio(ABC):
-    """h as a function of alpha (p,)."""
-
-    method: str  # how its numbers come about, for people
-    exact: bool
-
-    @abstractmethod
-    def value(self, alpha: np.ndarray) -> Estimate:
-        """h(alpha)."""
-
-    @abstractmethod
-    def gradient(self, alpha: np.ndarray) -> Estimate:
-        """dh/dalpha, shape (p,)."""
-
-
-class Strategy(ABC):
-    """A way to compute h."""
-
-    @abstractmethod
-    def prepare(self, terms: Sequence[Sparse], subset: np.ndarray | None = None) -> Ratio:
-        """Get ready for ``M = sum_t alpha_t terms[t]``; ``subset`` holds U in increasing order, None for no U."""
+from residua.linalg.logdet.strategy import Estimate, Ratio, Strategy, positions
+from residua.linalg.operator import Matrix
 
 
 @dataclass(frozen=True)
@@ -56,8 +18,8 @@ class Eigen(Strategy):
     """Exact, by dense eigenvalues once (one term) or a dense inverse at each alpha (several). For small matrices."""
 
     def prepare(self, terms, subset=None):
-        subset = _positions(subset)
-        return _Spectrum(terms[0], subset) if len(terms) == 1 else _Dense(terms, subset)
+        subset = positions(subset)
+        return SpectrumRatio(terms[0], subset) if len(terms) == 1 else DenseRatio(terms, subset)
 
 
 @dataclass(frozen=True)
@@ -67,17 +29,13 @@ class Cholesky(Strategy):
     cholmod: bool | None = None
 
     def prepare(self, terms, subset=None):
-        return _Factored(list(terms), _positions(subset), self.cholmod)
+        return FactorRatio(list(terms), positions(subset), self.cholmod)
 
 
-def _positions(subset: np.ndarray | None) -> np.ndarray:
-    return np.empty(0, np.int64) if subset is None else np.asarray(subset, np.int64)
+class SpectrumRatio(Ratio):
+    """The ratio from all eigenvalues, for one term."""
 
-
-class _Spectrum(Ratio):
-    exact = True
-
-    def __init__(self, S: Sparse, subset: np.ndarray):
+    def __init__(self, S: Matrix, subset: np.ndarray):
         self.method = f"exact: {S.shape[0]:,} eigenvalues"
         dense = S.to_scipy().toarray().astype(float)
         self.all = np.linalg.eigvalsh(dense)
@@ -91,10 +49,12 @@ class _Spectrum(Ratio):
         return Estimate(np.array([slope[1] - slope[0]]), np.zeros(1))
 
 
-class _Dense(Ratio):
-    exact = True
+class DenseRatio(Ratio):
+    """The ratio from dense factorisations, for several terms."""
 
-    def __init__(self, terms: Sequence[Sparse], subset: np.ndarray):
+    cheap = False
+
+    def __init__(self, terms: Sequence[Matrix], subset: np.ndarray):
         self.method = f"exact: dense {terms[0].shape[0]:,} x {terms[0].shape[0]:,} determinant"
         self.all = [S.to_scipy().toarray().astype(float) for S in terms]
         self.part = [S[np.ix_(subset, subset)] for S in self.all]
@@ -115,10 +75,12 @@ class _Dense(Ratio):
         return Estimate(slopes[1] - slopes[0], np.zeros(len(alpha)))
 
 
-class _Factored(Ratio):
-    exact = True
+class FactorRatio(Ratio):
+    """The ratio from sparse factors at each alpha."""
 
-    def __init__(self, terms: list[Sparse], subset: np.ndarray, cholmod: bool | None):
+    cheap = False
+
+    def __init__(self, terms: list[Matrix], subset: np.ndarray, cholmod: bool | None):
         self.method = "exact: sparse Cholesky factor"
         self.sides = [(1, Family(terms, cholmod))]
         if len(subset):
@@ -139,23 +101,3 @@ class _Factored(Ratio):
     def gradient(self, alpha):
         slope = -sum(sign * family.traces(factor) for sign, family, factor in self._factors(alpha))
         return Estimate(slope, np.zeros(len(alpha)))
-
-
-# Dense eigenvalues of 700 nodes take about 50 ms, once; a fit factors some thirty times.
-EIGEN_NODES = 700
-FACTOR_SECONDS = 0.1
-
-
-def auto(terms: Sequence[Sparse], probabilistic: Strategy) -> Strategy:
-    """Exact where that is cheap, else ``probabilistic``."""
-    n = terms[0].shape[0]
-    if len(terms) == 1:
-        if n <= EIGEN_NODES:
-            return Eigen()
-        return Cholesky() if factor_seconds(terms[0], FACTOR_SECONDS) <= FACTOR_SECONDS else probabilistic
-    # Several terms need the gradient too: a dense inverse, or a selected one, which takes five factorisations.
-    dense = 1.5e-10 * n**3
-    sparse = 5 * factor_seconds(weighted_sum(list(terms), np.ones(len(terms))), FACTOR_SECONDS)
-    if min(dense, sparse) > FACTOR_SECONDS:
-        return probabilistic
-    return Eigen() if dense < sparse else Cholesky()

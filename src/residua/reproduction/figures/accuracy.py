@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from residua.linalg import Eigen, Lanczos, Sparse
-from residua.linalg.logdet.stochastic import StochasticRatio
+from residua.linalg import Eigen, Lanczos, Ratio, Sparse
 from residua.reproduction.figures.account import publish, records_path
 from residua.reproduction.figures.drawing import COLOURS, INK, QUIET, page, panels, tidy
 from residua.reproduction.figures.small_world import watts_strogatz
@@ -67,11 +66,10 @@ def _errors(grid: Grid, control: bool, seed: int) -> Values:
     terms, unlabelled, value, slope = _problem()
     found = np.empty((2, len(grid.steps), len(grid.probes)))
     for i, steps in enumerate(grid.steps):
-        ratio = Lanczos(grid.probes[0], steps, control, seed).prepare(terms, unlabelled)
-        assert isinstance(ratio, StochasticRatio)
+        ratio: Ratio = Lanczos(grid.probes[0], steps, control, seed).prepare(terms, unlabelled)
         for j, probes in enumerate(grid.probes):
-            if probes > ratio.probes:
-                ratio.add_probes(probes)  # keeps the first ones
+            if probes > ratio.effort[0]:
+                ratio = ratio.with_effort((probes, steps))  # keeps the first ones
             estimates = ratio.value(ALPHA).value, np.asarray(ratio.gradient(ALPHA).value)[0]
             found[:, i, j] = estimates[0] / value - 1, estimates[1] / slope - 1
     return {"value": found[0].tolist(), "slope": found[1].tolist()}

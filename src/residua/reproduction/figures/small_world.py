@@ -7,7 +7,6 @@ import numpy as np
 from residua.field.precision import unit_precision
 from residua.graph import Graph
 from residua.linalg import Solver
-from residua.linalg.sampling import precision_noise
 
 
 def watts_strogatz(n: int, degree: int = 10, rewired: float = 0.1, seed: int = 0) -> Graph:
@@ -34,6 +33,6 @@ def correlated_residuals(graph: Graph, alpha: float, labelled: float, seed: int 
     """Draw from the model with beta = 1, NaN where unlabelled."""
     rng = np.random.default_rng(seed)
     precision = unit_precision(list(graph.operators.values()), np.array([alpha]))
-    residual = Solver().solve(precision, precision_noise(precision, 1, rng)).X[:, 0]
+    residual = Solver().solve(precision, precision.noise(rng)(1)).X[:, 0]
     residual[rng.random(graph.n_nodes) >= labelled] = np.nan
     return residual

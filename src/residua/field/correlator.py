@@ -1,0 +1,107 @@
+"""What a base is handed to fit itself together with the correlation: a fit of residuals, or a training loss."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from residua.field.correlation import CorrelationFit, maximise_likelihood
+from residua.field.likelihood import Likelihood
+from residua.field.observed import Observed
+from residua.field.profile import Profile
+from residua.field.training_loss import Objective, PaperObjective
+from residua.graph.interface import GraphLike
+from residua.linalg import Strategy
+from residua.validation import check_count, check_known_values
+
+
+class Correlator:
+    """Fits the correlation of whatever is left over at the labelled nodes of a graph.
+
+    Parameters
+    ----------
+    graph : GraphLike
+        The graph.
+    labelled : ndarray of bool, shape (n,)
+        Which nodes have a label.
+    logdet : "auto" or Strategy
+        How log-determinants are computed.
+    random_state : int
+        Seed of the probes.
+    """
+
+    def __init__(self, graph: GraphLike, labelled: np.ndarray, logdet: str | Strategy = "auto", random_state: int = 0):
+        self.graph, self.labelled = graph, labelled
+        self.logdet, self.random_state = logdet, random_state
+        self.likelihood = Likelihood(graph, labelled, logdet, random_state=random_state)
+
+    def __repr__(self) -> str:
+        return f"Correlator({self.logdet!r}, {self.random_state})"
+
+    def __call__(
+        self, y: np.ndarray, design: np.ndarray | None = None, start: np.ndarray | None = None
+    ) -> CorrelationFit:
+        """Fit alpha, beta and the coefficients of a linear mean to y (|L|,), near a = ``start`` where that is given."""
+        found, profile = maximise_likelihood(Profile(self.likelihood, y, design), self.graph.edge_types, start)
+        effort, steps = profile.ratio.effort, profile.quadratic_form.steps
+        seen = (self.graph, self.labelled, y, design, self.likelihood.strategy, effort, steps)
+        return replace(found, source=Observed(*seen, {"profile": profile}))
+
+    def objective(self, labelled: np.ndarray) -> Objective:
+        """Return a training loss on the residuals at ``labelled``, a part of the labelled nodes."""
+        return Objective(self.graph, labelled, self.logdet, self.random_state)
+
+    def paper_objective(self, lbfgs: bool = False) -> PaperObjective:
+        """Return the paper's own updates on all labelled nodes."""
+        return PaperObjective(self.graph, self.labelled, self.logdet, self.random_state, lbfgs)
+
+    def at(self, y: np.ndarray, a: np.ndarray, beta: float) -> CorrelationFit:
+        """Return the fit of y (|L|,) at alpha = tanh(a) and beta as a training left them: no optimum, so no errors."""
+        omega = self.likelihood.omega(y, np.tanh(a), beta)
+        unknown = dict.fromkeys(self.graph.edge_types, np.nan)
+        return CorrelationFit(
+            alpha=dict(zip(self.graph.edge_types, map(float, np.tanh(a)), strict=True)),
+            alpha_stderr=unknown,
+            beta=beta,
+            beta_stderr=np.nan,
+            log_likelihood=-omega.value / 2,
+            p_value=np.nan,
+            n_labelled=self.likelihood.n_labelled,
+            alpha_mc_error=dict.fromkeys(self.graph.edge_types, 0.0),
+            methods={"alpha, beta": "as training left them", "log-determinant": self.likelihood.ratio.method},
+        )
+
+
+def fit_correlation(
+    residual: Any, graph: Any, *, logdet: str | Strategy = "auto", random_state: int = 0
+) -> CorrelationFit:
+    """Learn how strongly, and with which sign, residuals are shared along edges.
+
+    Parameters
+    ----------
+    residual : array_like of shape (n,)
+        Residuals in the order of ``graph.nodes``, NaN where unknown.
+    graph : Graph
+        The graph.
+    logdet : "auto" or Strategy
+        "auto" (exact where cheap), ``Eigen()``, ``Cholesky()`` or ``Lanczos(probes, steps)``.
+    random_state : int
+        Seed of the random probes, where they are used.
+
+    Returns
+    -------
+    CorrelationFit
+
+    Examples
+    --------
+    >>> import numpy as np, residua
+    >>> ring = residua.Graph.from_edges(np.arange(50), (np.arange(50) + 1) % 50)
+    >>> fit = residua.fit_correlation(np.sin(np.arange(50) / 4), ring)
+    >>> fit.alpha["edge"] > 0.9, fit.p_value < 1e-6
+    (True, True)
+    """
+    values, labelled = check_known_values(residual, graph, "residual")
+    check_count(random_state, "random_state", 0)
+    return Correlator(graph, labelled, logdet, random_state)(values[labelled])

@@ -1,0 +1,64 @@
+"""What a correlation was learned from: its likelihood can be asked again by an interval, in any process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from residua.field.likelihood import Likelihood
+from residua.field.profile import Profile
+from residua.field.uncertainty import profile_interval
+from residua.graph.interface import GraphLike
+from residua.linalg import Strategy
+
+
+@dataclass(frozen=True)
+class Observed:
+    """Labels or residuals of a graph, and the effort that their likelihood took: it can be asked again at any time.
+
+    Attributes
+    ----------
+    graph : GraphLike
+    labelled : ndarray of bool, shape (n,)
+    y : ndarray of shape (|L|,)
+        Labels or residuals at the labelled nodes.
+    design : ndarray of shape (|L|, d) or None
+        Columns of a linear mean fitted with the correlation.
+    strategy : Strategy
+        How log-determinants are computed.
+    effort : tuple of int
+        Probes and steps of the log-determinants.
+    krylov_steps : int
+        Steps of the quadratic form; -1 where each alpha costs a solve.
+    """
+
+    graph: GraphLike
+    labelled: np.ndarray
+    y: np.ndarray
+    design: np.ndarray | None
+    strategy: Strategy
+    effort: tuple[int, ...]
+    krylov_steps: int
+    _workspace: dict[str, Profile] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def profile(self) -> Profile:
+        """The profile likelihood, built when it is first asked for."""
+        if "profile" not in self._workspace:
+            likelihood = Likelihood(self.graph, self.labelled, self.strategy)
+            profile = Profile(likelihood, self.y, self.design, likelihood.ratio.with_effort(self.effort))
+            profile.quadratic_form.with_steps(self.krylov_steps)
+            self._workspace["profile"] = profile
+        return self._workspace["profile"]
+
+    def interval(self, a: np.ndarray, t: int, coverage: float) -> tuple[float, float]:
+        return profile_interval(self.profile, a, t, coverage)
+
+    def log_likelihood(self, a: np.ndarray) -> float:
+        profile = self.profile
+        return -profile.omega(a) / 2 - profile.n * float(np.log(profile.size))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_workspace": {}}

@@ -1,0 +1,149 @@
+"""The best alpha of a profile likelihood, with as many Lanczos steps and probes as it needs.
+
+    a* = argmin Omega(a),   a = arctanh(alpha)
+
+One edge type: a grid, then a line search that asks for few log-determinants, then the zero of the slope. A search by
+values of Omega alone ends within the root of their rounding, which differs from machine to machine; the zero of the
+slope is known to rounding itself. Several edge types have local optima: descent from corners and the middle.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from scipy.optimize import brentq
+
+from residua.field.line_search import minimise
+from residua.field.precision import A_MAX
+from residua.field.profile import Profile
+from residua.field.uncertainty import alpha_errors, descend
+from residua.linalg import NotConverged, Ratio
+
+ROUGH, FINE = 0.3, 0.1  # Monte-Carlo error of alpha, in standard errors, that will do
+GRID, COARSE_GRID = 59, 15
+
+
+def search(profile: Profile, start: np.ndarray | None = None, rough: bool = False) -> tuple[np.ndarray, Profile]:
+    """Find the best a.
+
+    Parameters
+    ----------
+    profile : Profile
+        Omega as a function of a.
+    start : ndarray of shape (p,) or None
+        An a near which to look; None to look everywhere.
+    rough : bool
+        For results on the way: three tenths of a standard error will do; with several edge types, fewer starts and a
+        hundredth of Omega.
+
+    Returns
+    -------
+    a : ndarray of shape (p,)
+    profile : Profile
+        With the probes that it took.
+    """
+    a = _search(profile, start, rough)
+    while (sharper := _sharper(profile, a, rough)) is not None:
+        doubtful = _doubtful(profile, a)
+        profile = profile.with_ratio(sharper)
+        a = _search(profile, None if doubtful else a, rough)
+    if not rough and not profile.ratio.exact:
+        a = _settled(profile, _polished(profile, a))
+    return profile.likelihood.rows.agree(a), profile
+
+
+def _doubtful(profile: Profile, a: np.ndarray) -> bool:
+    """Whether the error of the log-determinant by itself could make this alpha look better than none."""
+    noise = float(profile.logdet(np.tanh(a)).stderr)
+    return noise > 0.05 and profile.omega(np.zeros(profile.p)) - profile.omega(a) < 4 * noise
+
+
+def _settled(profile: Profile, a: np.ndarray) -> np.ndarray:
+    """``a``, or zero where probes leave it open; a warning where their error is not small."""
+    probes = f"{profile.ratio.effort[0]} probes x {profile.ratio.effort[1]} steps of the log-determinant"
+    if _doubtful(profile, a):
+        noise = float(profile.logdet(np.tanh(a)).stderr)
+        gain = profile.omega(np.zeros(profile.p)) - profile.omega(a)
+        _warn(
+            f"{probes} leave an error of {noise:.2g} in -2 log-likelihood, of which alpha gains {gain:.2g}: the "
+            "labels do not tell alpha, which is set to 0; give more labels in each component, or use Cholesky()."
+        )
+        return np.zeros(profile.p)
+    stderr, mc = alpha_errors(profile, a)
+    worst = int(np.argmax(mc / np.where(stderr > 0, stderr, np.inf)))
+    if mc[worst] > 0.5 * stderr[worst]:
+        _warn(
+            f"{probes} leave an error of {mc[worst]:.2g} in alpha, whose standard error is {stderr[worst]:.2g}; "
+            "use more probes, or Cholesky() where a factor is affordable."
+        )
+    return a
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, NotConverged, stacklevel=6)
+
+
+def _sharper(profile: Profile, a: np.ndarray, rough: bool) -> Ratio | None:
+    """Log-determinants with more steps or probes, while the error they leave in alpha is too large."""
+    if profile.ratio.exact:
+        return None
+    stderr, mc = alpha_errors(profile, a)
+    worst = float(np.max(mc / np.where(stderr > 0, stderr, np.inf), initial=0))
+    if not rough and _doubtful(profile, a):
+        worst = max(worst, 2 * FINE)
+    worst = profile.likelihood.rows.agree(worst)
+    return None if worst <= (ROUGH if rough else FINE) else profile.ratio.sharper(np.tanh(a), worst / FINE)
+
+
+def _search(profile: Profile, start: np.ndarray | None, rough: bool) -> np.ndarray:
+    return _search_line(profile, start, rough) if profile.p == 1 else _search_space(profile, start, rough)
+
+
+def _search_line(profile: Profile, start: np.ndarray | None, rough: bool, reach: float = 0.25) -> np.ndarray:
+    form, agree = profile.quadratic_form, profile.likelihood.rows.agree
+    grid = np.linspace(-A_MAX, A_MAX, GRID if profile.ratio.cheap and not rough else COARSE_GRID)
+    if start is not None:
+        grid = np.unique(np.clip(start[0] + np.array([-reach, 0.0, reach]), -A_MAX, A_MAX))
+    # Everywhere, not at the best alone: too few steps make the likelihood near 1 look worse than it is.
+    while form.refine(np.tanh(grid), tol=(1e-1 if rough else 1e-3) / profile.n):
+        if form.quadrature is None and len(grid) > COARSE_GRID:
+            grid = np.linspace(grid[0], grid[-1], COARSE_GRID)  # each alpha costs a solve from now on
+    values = agree([profile.omega(a) for a in grid])
+    best = int(np.argmin(values))
+    if start is not None and best in (0, len(grid) - 1) and abs(grid[best]) < A_MAX:
+        return _search_line(profile, grid[best : best + 1], rough, 2 * reach)  # it has moved far
+    # Eigenvalues are known to 1e-13 or so, at a distance of 1e-6 to the limit.
+    if max(values) - min(values) < 1e-7 * profile.n:
+        return np.zeros(1)  # no edge joins what is known: the labels do not speak of alpha
+    bounds = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
+
+    def logdet(a: float) -> float:
+        return float(profile.logdet(np.tanh(np.array([a]))).value)
+
+    while True:
+        found = agree(minimise(profile.misfit, logdet, grid, bounds, 1e-2 if rough else 1e-4))
+        if not form.refine(np.tanh(np.array([found]))):
+            return np.array([found])
+
+
+def _polished(profile: Profile, a: np.ndarray, reach: float = 1e-3) -> np.ndarray:
+    """``a`` moved to where the slope of Omega is zero; of one edge type, with a quadrature for every alpha."""
+
+    def slope(x: float) -> float:
+        return float(profile.gradient(np.array([x]))[0])
+
+    low, high = np.clip([a[0] - reach, a[0] + reach], -A_MAX, A_MAX)
+    if profile.p > 1 or profile.quadratic_form.quadrature is None or slope(low) >= 0 or slope(high) <= 0:
+        return a  # at an end, or no smooth minimum here
+    return np.array([brentq(slope, low, high, xtol=1e-13, rtol=1e-14)])
+
+
+def _search_space(profile: Profile, start: np.ndarray | None, rough: bool) -> np.ndarray:
+    p = profile.p
+    corners = np.array(np.meshgrid(*[[-3.0, 0.0, 3.0]] * min(p, 4))).reshape(min(p, 4), -1).T
+    corners = np.pad(corners, ((0, 0), (0, p - corners.shape[1])))
+    count = 9 if profile.likelihood.terms[0].shape[0] <= 300 else 2 if rough else 4
+    starts = [start] if start is not None else sorted(corners, key=profile.omega)[:count]
+    tolerance = 1e-2 if rough else None
+    return min((descend(profile, s, [(-A_MAX, A_MAX)] * p, tolerance) for s in starts), key=lambda run: run.fun).x
