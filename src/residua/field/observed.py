@@ -21,7 +21,9 @@ class Observed:
     Attributes
     ----------
     graph : GraphLike
+        The graph.
     labelled : ndarray of bool, shape (n,)
+        Which nodes have a label.
     y : ndarray of shape (|L|,)
         Labels or residuals at the labelled nodes.
     design : ndarray of shape (|L|, d) or None
