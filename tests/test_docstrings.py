@@ -97,21 +97,16 @@ UNDONE = {
     "bases/neighbours.py",
     "cli/scheduler.py",
     "comparison.py",
-    "field/conditional.py",
-    "field/likelihood.py",
-    "field/profile.py",
     "field/propagation.py",
     "field/training_loss.py",
     "graph/graph.py",
     "linalg/factor.py",
     "linalg/kernels/conditional_mean.py",
     "linalg/ldl.py",
-    "linalg/logdet/stochastic.py",
     "linalg/operator.py",
     "linalg/order.py",
     "linalg/solve.py",
     "nn.py",
-    "resources.py",
 }
 
 

@@ -185,7 +185,6 @@ def test_the_reference_has_every_public_name():
     assert [name for name in residua.__all__ if not re.search(rf"^::: residua\.{name}\b", page, re.M)] == []
 
 
-@pytest.mark.xfail(strict=False, reason="functions are on the move")
 def test_functions_of_the_mathematics_page_are_there():
     page = (ROOT / "docs" / "mathematics.md").read_text("utf-8").split("## Which function computes what")[1]
     cells = re.findall(r"^\| .+ \| (.+) \|$", page.split("\n## ")[0], re.M)
