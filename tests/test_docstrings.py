@@ -94,9 +94,7 @@ UNDONE = {
     "backends/dask/pipeline.py",
     "backends/dask/propagation.py",
     "backends/dask/ratio.py",
-    "bases/neighbours.py",
     "cli/scheduler.py",
-    "comparison.py",
     "field/propagation.py",
     "field/training_loss.py",
     "graph/graph.py",
@@ -106,7 +104,6 @@ UNDONE = {
     "linalg/operator.py",
     "linalg/order.py",
     "linalg/solve.py",
-    "nn.py",
 }
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -25,56 +25,103 @@ from residua.validation import MIN_LABELS, check_choice, check_count, check_know
 
 SETTINGS = {"plain": None, "propagated": "propagate", "learned": "learned"}
 SPLITS = ("random", "blocked")
-PROPAGATION = ("label propagation", "mean", "propagate")  # of the labels themselves, around their mean
 COVERAGE = 0.9
 
 
 @dataclass(frozen=True)
 class Score:
-    """One method on the held-out labels of one split."""
+    """One method on the held-out labels of one split.
+
+    Parameters
+    ----------
+    r2 : float
+        Share of their variance that is explained.
+    rmse : float
+        Root mean squared error.
+    coverage : float
+        Share inside 90 % conformal intervals.
+    seconds : float
+        Of fit and prediction.
+    """
 
     r2: float
     rmse: float
-    coverage: float  # of 90 % conformal intervals
+    coverage: float
     seconds: float
 
 
 @dataclass(frozen=True)
 class Row:
-    """One method over all splits."""
+    """One method over all splits.
+
+    Parameters
+    ----------
+    name : str
+        How the table calls it.
+    base : str
+        Its base.
+    correlation : {"learned", "propagate", None}
+        Its correlation.
+    scores : tuple of Score
+        One for each split.
+    failure : str, optional
+        Why there are no scores.
+    """
 
     name: str
     base: str
     correlation: str | None
     scores: tuple[Score, ...] = ()
-    failure: str | None = None  # why there are no scores
+    failure: str | None = None
 
     def mean(self, score: str) -> float:
+        """Return the mean of a score over the splits; NaN where there are none."""
         return float(np.mean(self._values(score))) if self.scores else float("nan")
 
     def spread(self, score: str) -> float:
-        """Standard deviation over the splits; NaN for a single one."""
+        """Return the standard deviation of a score over the splits; NaN for a single one."""
         return float(np.std(self._values(score), ddof=1)) if len(self.scores) > 1 else float("nan")
 
     def _values(self, score: str) -> list[float]:
         return [getattr(one, score) for one in self.scores]
 
 
+PROPAGATION = Row("label propagation", "mean", "propagate")  # of the labels themselves, around their mean
+
+
 @dataclass(frozen=True)
 class Comparison:
-    """The table, and how it was made."""
+    """The table, and how it was made.
+
+    Parameters
+    ----------
+    rows : list of Row
+        The methods.
+    split : {"random", "blocked"}
+        How labels were held out.
+    splits : int
+        How often.
+    n_labelled : int
+        Known labels.
+    n_held_out : int
+        Labels held out of each split.
+    skipped : tuple of str
+        Bases that could not be tried, and why.
+    notes : tuple of str
+        Warnings of the fits.
+    """
 
     rows: list[Row]
     split: str
     splits: int
     n_labelled: int
-    n_held_out: int  # labels of each split
-    skipped: tuple[str, ...] = ()  # bases that could not be tried
-    notes: tuple[str, ...] = field(default=())
+    n_held_out: int
+    skipped: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def best(self) -> Row | None:
-        """The highest mean R2."""
+        """The method of the highest mean R2."""
         return max((row for row in self.rows if row.scores), key=lambda row: row.mean("r2"), default=None)
 
 
@@ -94,13 +141,24 @@ def compare(
 
     Parameters
     ----------
-    X, y, graph : as in ``GraphRegressor.fit``; X None leaves label propagation and bases without features
-    bases : names among ``BASES``; each is tried plain, propagated and learned
-    splits : how often labels are held out anew
-    split : "random", or "blocked" for a connected ball of nodes
-    share : of the known labels that is held out
-    random_state : seed of the splits and the fits
-    progress : called with how many fits are done, of how many, and the name of the next one
+    X : array of shape (n, d) or None
+        Features, as in ``GraphRegressor.fit``; None leaves label propagation and bases without features.
+    y : array of shape (n,)
+        Labels, NaN where unknown.
+    graph : Graph
+        The graph.
+    bases : sequence of str
+        Names of bases; each is tried plain, propagated and learned.
+    splits : int
+        How often labels are held out anew.
+    split : {"random", "blocked"}
+        Whether single nodes are held out, or a connected ball of nodes.
+    share : float
+        Share of the known labels that is held out.
+    random_state : int
+        Seed of the splits and the fits.
+    progress : callable
+        Called with how many fits are done, of how many, and the name of the next one.
 
     Examples
     --------
@@ -114,17 +172,21 @@ def compare(
     _check_settings(bases, splits, split, share, random_state)
     y, known = check_known_values(y, graph, "y", least=2 * MIN_LABELS)
     possible, skipped = _possible(bases, X)
-    held = [held_out(graph, known, split, share, np.random.default_rng([random_state, k])) for k in range(splits)]
+    masks = [held_out(graph, known, split, share, np.random.default_rng([random_state, k])) for k in range(splits)]
     methods = list(_methods(possible))
     rows: list[Row] = []
     notes: dict[str, None] = {}
     _warm_up(any(base in NETWORKS for base in possible))
-    for k, (name, base, correlation) in enumerate(methods):
-        trial = _Trial(name, base, correlation, random_state, X, y, graph)
-        rows.append(trial.run(held, partial(_advance, progress, k * splits, len(methods) * splits, name)))
-        notes |= dict.fromkeys(trial.notes)
+    for k, method in enumerate(methods):
+
+        def advance(split: int, done: int = k * splits, name: str = method.name) -> None:
+            progress(done + split, len(methods) * splits, name)
+
+        row, warned = _tried(method, partial(_score, method, random_state, X, y, graph), masks, advance)
+        rows.append(row)
+        notes |= dict.fromkeys(warned)
     progress(len(methods) * splits, len(methods) * splits, "")
-    return Comparison(rows, split, splits, int(known.sum()), int(held[0].sum()), skipped, tuple(notes))
+    return Comparison(rows, split, splits, int(known.sum()), int(masks[0].sum()), skipped, tuple(notes))
 
 
 def _check_settings(bases: Sequence[str], splits: int, split: str, share: float, random_state: int) -> None:
@@ -134,13 +196,6 @@ def _check_settings(bases: Sequence[str], splits: int, split: str, share: float,
     check_share(share, "share")
     for name in bases:
         check_choice(name, tuple(BASES), "bases")
-
-
-Progress = Callable[[int, int, str], None]
-
-
-def _advance(progress: Progress, before: int, of: int, name: str, done: int) -> None:
-    progress(before + done, of, name)
 
 
 def _warm_up(networks: bool) -> None:
@@ -163,53 +218,45 @@ def _possible(bases: Sequence[str], X: Any) -> tuple[list[str], tuple[str, ...]]
     return [name for name in kept if name not in (*absent, *blind)], tuple(skipped)
 
 
-def _methods(bases: Sequence[str]) -> Iterator[tuple[str, str, str | None]]:
+def _methods(bases: Sequence[str]) -> Iterator[Row]:
     yield PROPAGATION
     for base in bases:
         for setting, correlation in SETTINGS.items():
-            if (base, correlation) != PROPAGATION[1:]:
-                yield f"{base}, {setting}", base, correlation
+            if (base, correlation) != (PROPAGATION.base, PROPAGATION.correlation):
+                yield Row(f"{base}, {setting}", base, correlation)
 
 
-@dataclass
-class _Trial:
-    """One method on every split; it may fail, which is a result too."""
+def _tried(
+    method: Row, score: Callable[[np.ndarray], Score], masks: Sequence[np.ndarray], advance: Callable[[int], None]
+) -> tuple[Row, list[str]]:
+    """One method on every split, and its warnings; it may fail, which is a result too."""
+    scores: list[Score] = []
+    notes: list[str] = []
+    for k, hidden in enumerate(masks):
+        advance(k)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                scores.append(score(hidden))
+            except ValueError as error:
+                return replace(method, failure=f"split {k + 1}: {error}"), notes
+        notes += [str(warning.message) for warning in caught if k == 0]
+    return replace(method, scores=tuple(scores)), notes
 
-    name: str
-    base: str
-    correlation: str | None
-    random_state: int
-    X: Any
-    y: np.ndarray
-    graph: Graph
-    notes: list[str] = field(default_factory=list)
 
-    def run(self, held: Sequence[np.ndarray], advance: Callable[[int], None]) -> Row:
-        scores: list[Score] = []
-        for k, hidden in enumerate(held):
-            advance(k)
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always")
-                try:
-                    scores.append(self._score(hidden))
-                except ValueError as error:
-                    return Row(self.name, self.base, self.correlation, failure=f"split {k + 1}: {error}")
-            self.notes += [str(warning.message) for warning in caught if k == 0]
-        return Row(self.name, self.base, self.correlation, tuple(scores))
-
-    def _score(self, hidden: np.ndarray) -> Score:
-        begin = time.perf_counter()
-        model = GraphRegressor(self.base, self.correlation, random_state=self.random_state)
-        model.fit(self.X, np.where(hidden, np.nan, self.y), graph=self.graph)
-        mean = model.predict()[hidden]
-        lower, upper = (end[hidden] for end in model.predict_interval(coverage=COVERAGE))
-        seconds = time.perf_counter() - begin
-        truth = self.y[hidden]
-        return Score(metrics.r2(truth, mean), metrics.rmse(truth, mean), metrics.coverage(truth, lower, upper), seconds)
+def _score(method: Row, random_state: int, X: Any, y: np.ndarray, graph: Graph, hidden: np.ndarray) -> Score:
+    begin = time.perf_counter()
+    model = GraphRegressor(method.base, method.correlation, random_state=random_state)
+    model.fit(X, np.where(hidden, np.nan, y), graph=graph)
+    mean = model.predict()[hidden]
+    lower, upper = (end[hidden] for end in model.predict_interval(coverage=COVERAGE))
+    seconds = time.perf_counter() - begin
+    truth = y[hidden]
+    return Score(metrics.r2(truth, mean), metrics.rmse(truth, mean), metrics.coverage(truth, lower, upper), seconds)
 
 
 def held_out(graph: Graph, known: np.ndarray, split: str, share: float, rng: np.random.Generator) -> np.ndarray:
-    """(n,) bool: known labels to hide, at least two, and enough left to learn from."""
+    """Return the mask (n,) of known labels to hide, at least two, with enough left to learn from."""
     total = int(known.sum())
     count = min(max(round(share * total), 2), total - MIN_LABELS)
     order = rng.permutation(len(known)) if split == "random" else _ball(graph, known, count, rng)
@@ -227,8 +274,8 @@ def _ball(graph: Graph, known: np.ndarray, count: int, rng: np.random.Generator)
         if found >= count:
             break
         if left[node]:
-            alone = graph.degree[node] == 0
-            ball = np.array([node]) if alone else breadth_first_order(A, node, False, return_predecessors=False)
+            isolate = graph.degree[node] == 0
+            ball = np.array([node]) if isolate else breadth_first_order(A, node, False, return_predecessors=False)
             left[ball] = False
             found += int(known[ball].sum())
             parts.append(ball)

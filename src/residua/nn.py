@@ -52,12 +52,20 @@ class CorrelatedResidual(torch.nn.Module):
 
     Parameters
     ----------
-    graph : residua.Graph
-    train_mask : (n,) bool, nodes whose labels are used; tensor or array
-    outputs : number of output columns, each with its own alpha and beta
-    alpha, beta : where learning starts
-    logdet : "auto", ``Eigen()``, ``Cholesky()`` or ``Lanczos(...)``
-    random_state : seed of probes and samples
+    graph : Graph
+        The graph.
+    train_mask : Tensor or ndarray of shape (n,)
+        True at nodes whose labels are used.
+    outputs : int
+        Number of output columns, each with its own alpha and beta.
+    alpha : float
+        Where learning begins.
+    beta : float
+        Where learning begins.
+    logdet : "auto" or Strategy
+        ``Eigen()``, ``Cholesky()`` or ``Lanczos(...)``; "auto" is exact where that is cheap.
+    random_state : int
+        Seed of probes and samples.
 
     Examples
     --------
@@ -100,18 +108,18 @@ class CorrelatedResidual(torch.nn.Module):
 
     @property
     def alpha(self) -> Tensor:
-        """(outputs, edge types), or (edge types,) for one output."""
+        """Correlation along edges: (outputs, edge types), or (edge types,) for one output."""
         alpha = torch.tanh(self.a)
         return alpha[0] if len(alpha) == 1 else alpha
 
     @property
     def beta(self) -> Tensor:
-        """(outputs,), or a number for one output."""
+        """Precision: (outputs,), or a number for one output."""
         beta = torch.exp(self.b)
         return beta[0] if len(beta) == 1 else beta
 
     def loss(self, prediction: Tensor, y: Tensor) -> Tensor:
-        """-2 log-likelihood of the labels under the training mask, a label and output."""
+        """Return -2 log-likelihood of the labels under the training mask, a label and output."""
         prediction, y = self._columns(prediction), self._columns(y)
         rows = torch.as_tensor(np.flatnonzero(self.labelled), device=prediction.device)
         residual = y[rows] - prediction[rows]
@@ -127,8 +135,22 @@ class CorrelatedResidual(torch.nn.Module):
     ) -> Tensor | tuple[Tensor, ...]:
         """Add what the labels under the training mask say of the others.
 
-        Returns the corrected prediction, known labels as known; then the standard deviation if asked, then
-        (samples, n[, outputs]) joint draws if asked.
+        Parameters
+        ----------
+        prediction : Tensor of shape (n,) or (n, outputs)
+            What the network says.
+        y : Tensor of shape (n,) or (n, outputs)
+            Labels; those outside of the training mask are not looked at.
+        return_std : bool
+            Whether to return standard deviations.
+        samples : int
+            How many joint draws to return.
+
+        Returns
+        -------
+        corrected : Tensor
+            The prediction, known labels as known; after it the standard deviation if asked, and joint draws
+            (samples, n) or (samples, n, outputs) if asked.
         """
         single = prediction.ndim == 1
         base = self._columns(prediction).detach().cpu().double().numpy()

@@ -146,7 +146,7 @@ def sizes(job: Job) -> dict[str, float]:
         columns = columns if find_base(job.base).features else 1
         return parts | {job.kind: 8.0 * columns * (n + job.labels)}
     seen = find_base(job.base).columns * columns
-    activations = 16.0 * n * WIDTHS * max(1, job.ensemble)
+    activations = 16.0 * n * WIDTHS  # of one member: on large graphs they are trained in turn
     return parts | {"torch": 1.0, "network": 8.0 * n * job.features + 20.0 * n * seen + 24.0 * job.edges + activations}
 
 
@@ -208,10 +208,8 @@ def _remedies(need: Need) -> str:
     """Say what would make the job smaller, each with what it would then take."""
     job, ways = need.job, []
     if job.kind == "network":
-        if job.ensemble > 1:
-            ways.append((f"ensemble=1 instead of {job.ensemble}", replace(job, ensemble=1)))
         ways.append(('base="linear"', replace(job, base="linear", ensemble=1)))
-    if job.features > 10 and job.kind != "network":
+    if job.features > 10:
         ways.append(("a tenth of the features", replace(job, features=job.features // 10)))
     smaller = [(text, estimate(other).bytes) for text, other in ways]
     parts = [f"{text} would take {gigabytes(size)}" for text, size in smaller if size < 0.8 * need.bytes]

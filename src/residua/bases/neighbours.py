@@ -22,8 +22,10 @@ class NeighbourFeatures(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    hops : how far to look; 0 keeps the features alone
-    degree : add the logarithm of the degree and its neighbour average, for each edge type
+    hops : int
+        How far to look; 0 keeps the features as they are.
+    degree : bool
+        Whether to add the logarithm of the degree and its neighbour average, for each edge type.
 
     Examples
     --------
@@ -50,7 +52,7 @@ class NeighbourFeatures(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any, *, graph: Graph | None = None) -> np.ndarray:
-        """(n, columns) features of every node of ``graph``."""
+        """Return the features (n, columns) of every node of ``graph``, given their own X (n, d) in its order."""
         graph = check_graph(graph)
         X, _ = check_features(X, graph, optional=True)
         types = getattr(self, "edge_types_", graph.edge_types)
@@ -60,14 +62,14 @@ class NeighbourFeatures(TransformerMixin, BaseEstimator):
         return neighbour_features(graph, X, self.hops, self.degree, types)
 
     def fit_transform(self, X: Any, y: Any = None, *, graph: Graph | None = None) -> np.ndarray:
-        """Both at once."""
+        """Return the features of the graph that is fitted to."""
         return self.fit(X, graph=graph).transform(X, graph=graph)
 
 
 def neighbour_features(
     graph: Graph, X: np.ndarray, hops: int, degree: bool, types: tuple[str, ...] | None = None
 ) -> np.ndarray:
-    """Columns of ``NeighbourFeatures`` for checked features X (n, d); of a type without edges here, zeros."""
+    """Return the columns of ``NeighbourFeatures`` for checked features X (n, d); zeros for a type without edges."""
     columns = [X]
     for name in graph.edge_types if types is None else types:
         average = NeighbourMean(graph.operators[name]) if name in graph.operators else np.zeros_like
@@ -82,7 +84,13 @@ def neighbour_features(
 
 
 class NeighbourMean:
-    """``M = D_t^-1 A_t`` from ``S_t = D^-1/2 A_t D^-1/2``; a node without neighbours of the type gets zeros."""
+    """``M = D_t^-1 A_t`` from ``S_t = D^-1/2 A_t D^-1/2``; a node without neighbours of the type gets zeros.
+
+    Parameters
+    ----------
+    S : Matrix
+        ``S_t``.
+    """
 
     def __init__(self, S: Sparse):
         self.S = S
