@@ -90,7 +90,7 @@ def test_a_job_is_told_from_its_graph():
 @pytest.mark.parametrize(
     ("change", "advice"),
     [
-        ({"base": "hops", "labels": 9_000_000}, "a tenth of the features would take .* GB"),
+        ({"base": "hops", "features": 100}, "a tenth of the features would take .* GB"),
         ({"base": "mean"}, "fewer draws"),
         ({"base": Ridge()}, r"residua\.distributed \(Dask\)"),
     ],

@@ -31,7 +31,6 @@ from residua.field.profile import Profile  # noqa: E402
 from residua.field.search import search  # noqa: E402
 from residua.field.training_loss import Objective, PaperObjective  # noqa: E402
 from residua.linalg import operator  # noqa: E402
-from residua.linalg.kernels import maximum  # noqa: E402
 
 
 def problem(n=300, seed=0, types=1):
@@ -156,7 +155,7 @@ def test_maxima_of_many_entries_are_those_of_few(monkeypatch):
     x = torch.from_numpy(rng.integers(4, size=(50, 6)).astype(float))
     found = []
     for limit in (operator.SMALL_PRODUCT, 0):  # in one thread, and dealt to several
-        monkeypatch.setattr(maximum, "SMALL_PRODUCT", limit)
+        monkeypatch.setattr(operator, "SMALL_PRODUCT", limit)
         here = x.clone().requires_grad_()
         out = neighbours_of(edge_index.clone(), 50).maximum(here)
         (out * torch.arange(6)).sum().backward()
