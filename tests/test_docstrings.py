@@ -97,12 +97,7 @@ UNDONE = {
     "cli/scheduler.py",
     "field/propagation.py",
     "field/training_loss.py",
-    "graph/graph.py",
-    "linalg/factor.py",
-    "linalg/kernels/conditional_mean.py",
-    "linalg/ldl.py",
     "linalg/operator.py",
-    "linalg/order.py",
     "linalg/solve.py",
 }
 

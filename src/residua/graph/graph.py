@@ -122,7 +122,9 @@ class Graph:
             The table.
         source, target, weight, type : hashable
             Names of its columns; of weight and type None, where there is none.
-        nodes, self_loops
+        nodes : array_like of shape (n,), optional
+            As in ``from_edges``.
+        self_loops : bool, default True
             As in ``from_edges``.
 
         Returns

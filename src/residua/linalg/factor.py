@@ -31,9 +31,21 @@ class Factor:
 
     Parameters
     ----------
-    A : sparse symmetric positive definite matrix
-    cholmod : use CHOLMOD; by default where scikit-sparse is installed
-    ordered : the rows are in a good order already
+    A : csc_array of shape (n, n)
+        Symmetric and positive definite.
+    cholmod : bool, optional
+        Use CHOLMOD; by default where scikit-sparse is installed.
+    ordered : bool, default False
+        The rows are in a good order already.
+
+    Attributes
+    ----------
+    order : ndarray of shape (n,)
+        Rows of A in the order of L.
+    D : ndarray of shape (n,)
+        The diagonal.
+    solve : callable
+        Solves ``A x = b``.
     """
 
     def __init__(self, A: sp.csc_array, cholmod: bool | None = None, ordered: bool = False):
@@ -72,6 +84,7 @@ class Factor:
 
     @property
     def logdet(self) -> float:
+        """Log-determinant of A."""
         return float(np.log(self.D).sum())
 
     @cached_property
@@ -84,7 +97,15 @@ class Factor:
 
 
 class Family:
-    """Factors of ``I - sum_t alpha_t S_t`` for many alphas: order and pattern are found once, with the first."""
+    """Factors of ``I - sum_t alpha_t S_t`` for many alphas: order and pattern are found once, with the first.
+
+    Parameters
+    ----------
+    terms : sequence of Sparse
+        The S_t.
+    cholmod : bool, optional
+        Use CHOLMOD; by default where scikit-sparse is installed.
+    """
 
     def __init__(self, terms: Sequence[Matrix], cholmod: bool | None = None):
         self.cholmod, n = cholmod, terms[0].shape[0]
@@ -94,7 +115,7 @@ class Family:
         self.ordered = False
 
     def _arrange(self, place: np.ndarray) -> None:
-        """The terms and the identity with row i at ``place[i]``, each with a place for every entry of any."""
+        """Put row i of the terms and the identity at ``place[i]``, each with a place for every entry of any."""
         rows, columns = (place[np.concatenate([getattr(m, axis) for m in self.entries])] for axis in ("row", "col"))
         ends = np.cumsum([0] + [m.nnz for m in self.entries])
         self.parts = []
@@ -104,6 +125,7 @@ class Family:
             self.parts.append(sp.coo_array((values, (rows, columns)), shape=m.shape).tocsc())
 
     def factor(self, alpha: np.ndarray) -> Factor | LDL:
+        """Factor ``I - sum_t alpha_t S_t``."""
         if not self.ordered:
             self._find_order(alpha)
         A = self._matrix(alpha)
@@ -122,12 +144,15 @@ class Family:
         return sp.csc_array((values, identity.indices, identity.indptr), identity.shape)
 
     def traces(self, factor: Factor | LDL) -> np.ndarray:
-        """``tr((I - sum_t alpha_t S_t)^-1 S_t)`` for each t."""
+        """Return ``tr((I - sum_t alpha_t S_t)^-1 S_t)`` for each t."""
         return np.array([factor.inverse.multiply(term).sum() for term in self.parts[:-1]])
 
 
 def pair_sums(rows: sp.csr_array, Z: sp.csr_array) -> np.ndarray:
-    """``r_i' Z r_i`` for each row r_i; Z must hold every pair of entries of a row."""
+    """Return ``r_i' Z r_i`` for each row r_i; Z must hold every pair of entries of a row.
+
+    A sparse product by scipy would also form every entry of ``r_i' Z`` that the sum does not need.
+    """
     Z.sort_indices()
     return _pair_sums(rows.indptr, rows.indices, rows.data, Z.indptr, Z.indices, Z.data)
 
@@ -158,7 +183,7 @@ def factor_seconds(S: Matrix, limit: float = np.inf) -> float:
 
 
 def identity_minus(A: Shifted, room: sp.sparray | None = None) -> sp.csc_array:
-    """``I - alpha S`` with its values written out, and a place for every entry of S and of ``room``, if only a zero.
+    """Return ``I - alpha S`` with its values written out, and a place for every entry of S and of ``room``.
 
     The selected inverse covers the pattern it is given, so entries that cancel or vanish have to keep theirs.
     """

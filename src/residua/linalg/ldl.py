@@ -20,7 +20,15 @@ class Pattern:
 
     Parameters
     ----------
-    A : sparse symmetric matrix with a place for every entry that any matrix of the pattern may have
+    A : csc_array of shape (n, n)
+        Symmetric, with a place for every entry that any matrix of the pattern may have.
+
+    Attributes
+    ----------
+    colptr, rows : ndarray
+        Where each column begins, and the rows of its entries.
+    work : float
+        Entries per column, squared and summed.
     """
 
     def __init__(self, A: sp.csc_array):
@@ -28,19 +36,30 @@ class Pattern:
         self.work = float((np.diff(self.colptr).astype(float) ** 2).sum())
 
     def factor(self, A: sp.csc_array) -> LDL:
+        """Factor a matrix of this pattern."""
         D, values = _factor(self.colptr, self.rows, A.indptr, A.indices, A.data)
         if not (D > 0).all():
             raise np.linalg.LinAlgError("matrix is not positive definite")
         return LDL(self, D, values)
 
     def spread(self, L: sp.csc_array) -> np.ndarray:
-        """Values of L, indices sorted, on its full pattern: entries that cancelled to zero may not be stored."""
+        """Return the values of L, indices sorted, on the full pattern: what cancelled to zero may not be stored."""
         return _spread(self.colptr, self.rows, L.indptr, L.indices, L.data)
 
 
 @dataclass(frozen=True)
 class LDL:
-    """Unit lower triangular L, by its values on a pattern, and the diagonal D."""
+    """A factorisation ``A = L D L'``.
+
+    Parameters
+    ----------
+    pattern : Pattern
+        Places of L.
+    D : ndarray of shape (n,)
+        The diagonal.
+    values : ndarray
+        Entries of L, unit lower triangular, on the pattern.
+    """
 
     pattern: Pattern
     D: np.ndarray
@@ -48,6 +67,7 @@ class LDL:
 
     @property
     def logdet(self) -> float:
+        """Log-determinant of A."""
         return float(np.log(self.D).sum())
 
     @cached_property
@@ -56,7 +76,7 @@ class LDL:
         return self.inverse_in(np.arange(len(self.D)))
 
     def inverse_in(self, order: np.ndarray) -> sp.csr_array:
-        """The same for a matrix B with ``A = B[order][:, order]``."""
+        """Return the same for a matrix B with ``A = B[order][:, order]``."""
         colptr, rows = self.pattern.colptr, self.pattern.rows
         diagonal, lower = _takahashi(colptr, rows, self.values, self.D)
         below, beside = order[rows], np.repeat(order, np.diff(colptr))
@@ -67,7 +87,7 @@ class LDL:
 
 @compiled
 def _symbolic(indptr, indices):
-    """Pattern of L, with a place for entries that cancel."""
+    """Find the pattern of L, with a place for entries that cancel."""
     n = len(indptr) - 1
     parent = np.full(n, -1, np.int64)
     mark = np.full(n, -1, np.int64)
@@ -100,7 +120,7 @@ def _symbolic(indptr, indices):
 
 @compiled(fastmath={"contract", "nsz"}, error_model="numpy")
 def _factor(colptr, rows, indptr, indices, data):
-    """Row k of L from the rows above: ``L D x = a`` on the nodes that row k reaches in the elimination tree."""
+    """Compute row k of L from the rows above: ``L D x = a`` on the nodes that it reaches in the elimination tree."""
     n = len(colptr) - 1
     D, values = np.empty(n), np.empty(len(rows))
     x = np.zeros(n)
@@ -157,7 +177,7 @@ def _spread(colptr, rows, indptr, indices, data):
 
 @compiled
 def _takahashi(colptr, rows, values, D):
-    """Z = (L D L')^-1 on the pattern of L: column j from the columns to its right."""
+    """Compute ``Z = (L D L')^-1`` on the pattern of L: column j from the columns to its right."""
     n = len(D)
     diagonal = np.zeros(n)
     lower = np.zeros(len(rows))

@@ -21,12 +21,19 @@ MOST = 20_000  # neighbours: the time to order grows with the square of a row's 
 
 
 def near_order(S: Sparse, inside: int) -> np.ndarray | None:
-    """(n,) rows of S in a better order; None where theirs is good, or none is much better.
+    """Look for a better order of the rows of S.
 
     Parameters
     ----------
-    S : symmetric
-    inside : a row of the largest component
+    S : Sparse
+        Symmetric, of n rows.
+    inside : int
+        A row of the largest component.
+
+    Returns
+    -------
+    ndarray of shape (n,) or None
+        None where the order is good as it is, or no other is much better.
     """
     n = S.shape[0]
     if n < LARGE or S.nnz >= 2**31 or np.diff(S.indptr).max() > MOST:
@@ -43,7 +50,7 @@ def near_order(S: Sparse, inside: int) -> np.ndarray | None:
 
 
 def different(S: Sparse, rows: np.ndarray) -> float:
-    """Different columns of some rows, beside all their entries; 1 where nothing is read twice."""
+    """Return the share of different columns among the entries of some rows; 1 where nothing is read twice."""
     counts = S.indptr[rows + 1] - S.indptr[rows]
     first = np.repeat(S.indptr[rows] - np.cumsum(counts) + counts, counts)  # of each row, less the entries before it
     columns = S.indices[first + np.arange(len(first))]
@@ -52,7 +59,7 @@ def different(S: Sparse, rows: np.ndarray) -> float:
 
 @compiled
 def breadth_first(indptr, indices, start, limit):
-    """Up to ``limit`` rows in the order in which they are first reached from ``start``."""
+    """Return up to ``limit`` rows in the order in which they are first reached from ``start``; scipy's walks on."""
     seen = np.zeros(len(indptr) - 1, np.bool_)
     queue = np.empty(limit, np.int64)
     queue[0] = start

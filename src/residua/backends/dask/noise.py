@@ -12,6 +12,7 @@ import numpy as np
 
 from residua.backends.dask.blocks import Block
 from residua.linalg.kernels.compiled import compiled
+from residua.linalg.kernels.rows import diagonal_rest
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
@@ -50,19 +51,17 @@ def _noise(rows, indptr, indices, weights, scale, ids, alpha, seed, first, out):
     for k in range(out.shape[1]):
         key = _mix(_mix(np.uint64(seed) + GOLDEN) + GOLDEN * np.uint64(first + k + 1))
         for i in range(rows):
-            rest = 1.0  # what the edges leave of the diagonal
             total = 0.0
             for e in range(indptr[i], indptr[i + 1]):
                 j = indices[e]
                 m = alpha if weights is None else alpha * weights[e]
                 if j == i:
-                    rest -= m * scale[i] * scale[i]
                     continue
-                rest -= abs(m) * scale[i] * scale[i]
                 low, high = min(ids[i], ids[j]), max(ids[i], ids[j])
                 sign = 1.0 if ids[i] == low else -np.sign(m)
                 total += sign * np.sqrt(abs(m)) * scale[i] * _normal(key, low, high)
-            out[i, k] = total + np.sqrt(max(rest, 0.0)) * _normal(key, ids[i], ids[i])
+            own = np.sqrt(diagonal_rest(i, indptr, indices, weights, scale, alpha))
+            out[i, k] = total + own * _normal(key, ids[i], ids[i])
 
 
 def precision_noise(block: Block, alpha: float, seed: int, first: int, count: int) -> np.ndarray:

@@ -18,11 +18,31 @@ from residua.linalg.operator import Shifted
 def conditional_mean(
     G: Shifted, G_UU: Shifted, L: np.ndarray, U: np.ndarray, r: np.ndarray, x: np.ndarray, tol: float, max_iter: int
 ) -> tuple[np.ndarray, float, bool]:
-    """Fill x (n,), whose values at U are the start, from r (|L|,) at L.
+    """Fill x with r at L and its conditional mean at U.
+
+    Parameters
+    ----------
+    G, G_UU : Shifted
+        The precision, and its submatrix on U.
+    L, U : ndarray of int
+        Rows at which x is given, and the others.
+    r : ndarray of shape (|L|,)
+        Values at L.
+    x : ndarray of shape (n,)
+        Its values at U are where the solver starts; overwritten.
+    tol : float
+        Of the solver, relative to r.
+    max_iter : int
+        Steps of the solver.
 
     Returns
     -------
-    (G x)_L, x'G x, and whether ``|(G x)_U| <= tol |r|`` was reached.
+    slope : ndarray of shape (|L|,)
+        ``(G x)_L``.
+    q : float
+        ``x'G x``.
+    converged : bool
+        Whether ``|(G x)_U| <= tol |r|`` was reached.
     """
     all_rows, inside = G.S.arrays, G_UU.S.arrays
     slope, goal = np.empty(len(L)), (tol * tol) * float(r @ r)
@@ -32,7 +52,7 @@ def conditional_mean(
 
 @compiled(**INNER)
 def _product_rows(rows, indptr, indices, weights, scale, alpha, x, xs, out):
-    """``out = (G x)`` at some rows, given xs = scale x."""
+    """Write ``out = (G x)`` at some rows, given xs = scale x."""
     for k in range(len(rows)):
         i = np.uint64(rows[k])
         total = row_total(xs, indices, weights, indptr[i], indptr[i + 1])
@@ -41,7 +61,7 @@ def _product_rows(rows, indptr, indices, weights, scale, alpha, x, xs, out):
 
 @compiled(fastmath=FAST)
 def _conditional_mean(all_rows, inside, alpha, L, U, r, x, slope, goal, max_iter):
-    """What is left at U, conjugate gradients on U, then the pull on L."""
+    """Find what is left at U, run conjugate gradients on U, then find the pull on L."""
     scale = all_rows[3]
     xs, start, rest = np.empty_like(x), np.empty(len(U)), np.empty(len(U))
     for k in range(len(L)):

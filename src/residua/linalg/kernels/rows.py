@@ -24,7 +24,7 @@ BLOCKS = 128
 
 
 def row_blocks(indptr: np.ndarray) -> np.ndarray:
-    """Borders of ``BLOCKS`` runs of rows with about equal work (entries plus rows)."""
+    """Return the borders of ``BLOCKS`` runs of rows with about equal work (entries plus rows)."""
     n = len(indptr) - 1
     work = indptr + np.arange(n + 1)
     return np.searchsorted(work, np.linspace(0, work[-1], min(BLOCKS, max(n, 1)) + 1)).astype(np.int64)
@@ -59,7 +59,7 @@ def _combine_column_rows(first, last, indptr, indices, weights, scale, v, vs, p,
 
 @compiled_twice(fastmath=FAST)
 def combine_column(blocks, indptr, indices, weights, scale, v, vs, p, z, q, out, dots):
-    """One column: ``out = p S v + q z``, and ``out'v`` by block in dots; ``vs`` is room for ``scale * v``."""
+    """Write one column ``out = p S v + q z``, and ``out'v`` by block to dots; ``vs`` is room for ``scale * v``."""
     for b in prange(len(blocks) - 1):
         for i in range(np.uint64(blocks[b]), np.uint64(blocks[b + 1])):
             vs[i] = scale[i] * v[i]
@@ -78,7 +78,7 @@ def _combine_rows(first, last, indptr, indices, weights, scale, codes, table, V,
 
 @compiled_twice(fastmath=FAST)
 def combine_columns(blocks, indptr, indices, weights, scale, codes, table, V, p, Z, q, out, dots):
-    """Many columns: ``out = (S V) p + Z q`` with p, q per column, and ``out'V`` by block in dots."""
+    """Write many columns ``out = (S V) p + Z q`` with p, q per column, and ``out'V`` by block to dots."""
     for b in prange(len(blocks) - 1):
         first, last = blocks[b], blocks[b + 1]
         if dots is None:
@@ -89,7 +89,7 @@ def combine_columns(blocks, indptr, indices, weights, scale, codes, table, V, p,
 
 @compiled(fastmath=FAST)
 def product_at(rows, indptr, indices, weights, scale, v):
-    """``(S v)`` at some rows only."""
+    """Return ``(S v)`` at some rows only."""
     out = np.empty(len(rows), v.dtype)
     for k in range(len(rows)):
         i = rows[k]
@@ -111,7 +111,7 @@ def _add_rows(W, V, c, squares):
 
 @compiled_twice(fastmath=FAST)
 def add_scaled(count, W, V, c):
-    """``W += V c`` in place, in ``count`` blocks. Returns the squared column norms of W by block."""
+    """Add ``V c`` to W in place, in ``count`` blocks; return the squared column norms of W by block."""
     n = len(W)
     size = max(1, -(-n // count))
     partial = np.zeros((count, W.shape[1]))
@@ -131,7 +131,7 @@ def _advance_rows(X, P, R, a, b):
 
 @compiled_twice(fastmath=FAST)
 def advance(count, X, P, R, a, b):
-    """The two updates that end a conjugate-gradient step, in ``count`` blocks: ``X += P a``, then ``P = R + P b``."""
+    """End a conjugate-gradient step, in ``count`` blocks: add ``P a`` to X, then make P ``R + P b``."""
     n = len(X)
     size = max(1, -(-n // count))
     for block in prange(count):
@@ -152,7 +152,7 @@ def cg_column(indptr, indices, weights, scale, alpha, b, x, goal, max_iter):
 
 @compiled(**INNER)
 def cg_column_from(indptr, indices, weights, scale, alpha, r, x, goal, max_iter):
-    """Go on from x, whose residual r is known; both are brought to their end. Returns the steps and ``r'r``."""
+    """Go on from x, whose residual r is known, and bring both to their end; return the steps and ``r'r``."""
     n = len(r)
     p = r.copy()
     ap = np.empty_like(r)
@@ -206,7 +206,7 @@ def join_components(indptr, indices, parent):
 
 @compiled
 def number_components(parent):
-    """Components numbered in the order of their first node."""
+    """Number the components in the order of their first node."""
     label = np.empty(len(parent), np.int64)
     count = 0
     for i in range(len(parent)):
@@ -219,22 +219,27 @@ def number_components(parent):
     return label
 
 
+@compiled(forceinline=True)
+def diagonal_rest(i, indptr, indices, weights, scale, alpha):
+    """Return what the edges of row i leave of the diagonal of ``I - alpha S``, where each takes a square."""
+    rest = 1.0
+    for e in range(indptr[i], indptr[i + 1]):
+        m = alpha if weights is None else alpha * weights[e]
+        rest -= (m if indices[e] == i else abs(m)) * scale[i] * scale[i]
+    return max(rest, 0.0)
+
+
 @compiled
 def edge_noise(indptr, indices, weights, scale, alpha, edge_normals, node_normals, out):
     """Add to ``out`` a draw with covariance ``I - alpha S``, from one normal for each edge and each node."""
     at = 0
     for i in range(len(indptr) - 1):
-        rest = 1.0  # what the edges leave of the diagonal
         for e in range(indptr[i], indptr[i + 1]):
             j = indices[e]
-            m = alpha if weights is None else alpha * weights[e]
-            if j == i:
-                rest -= m * scale[i] * scale[i]
-                continue
-            rest -= abs(m) * scale[i] * scale[i]
             if j > i:
+                m = alpha if weights is None else alpha * weights[e]
                 draw = np.sqrt(abs(m)) * edge_normals[at]
                 at += 1
                 out[i] += scale[i] * draw
                 out[j] -= np.sign(m) * scale[j] * draw
-        out[i] += np.sqrt(max(rest, 0.0)) * node_normals[i]
+        out[i] += np.sqrt(diagonal_rest(i, indptr, indices, weights, scale, alpha)) * node_normals[i]
