@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from residua.graph import Graph
-from residua.linalg import Sparse
+from residua.linalg import Matrix
 from residua.validation import check_count, check_features, check_graph
 
 
@@ -92,9 +92,9 @@ class NeighbourMean:
         ``S_t``.
     """
 
-    def __init__(self, S: Sparse):
+    def __init__(self, S: Matrix):
         self.S = S
-        self.root = np.divide(1.0, S.scale, out=np.zeros(len(S.scale)), where=S.scale > 0)[:, None]
+        self.root = S.inverse_scale()[:, None]
         self.degree = (self.root * (S @ self.root))[:, 0]
 
     def __call__(self, X: np.ndarray) -> np.ndarray:

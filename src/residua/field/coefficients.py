@@ -7,10 +7,11 @@ Z design at L, Gbar precision of the residuals at L for beta = 1.
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from residua.linalg.workspace import cached_property
 
 if TYPE_CHECKING:
     from residua.field.conditional import Conditional

@@ -10,7 +10,6 @@ answer and keep mean 0.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from residua.linalg import Estimate, Solver
 from residua.linalg.factor import Factor, factor_seconds, identity_minus
 from residua.linalg.lanczos import function_times
 from residua.linalg.sampling import inverse_diagonal
+from residua.linalg.workspace import cached_property
 
 
 class Conditional:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cached_property
 
 import numpy as np
 
 from residua.linalg import Shifted, Solver
+from residua.linalg.workspace import cached_property
 
 # Draws are kept up to this many numbers; beyond, they are made anew, so many at a time.
 KEPT_NUMBERS, TILE_NUMBERS = 16_000_000, 32_000_000

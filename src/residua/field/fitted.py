@@ -6,7 +6,6 @@ y = base(X) + r,    r ~ N(0, Gamma^-1),    Gamma = beta (I - sum_t alpha_t S_t)
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,7 +15,7 @@ from residua.field.correlation import CorrelationFit
 from residua.field.prediction import Prediction
 from residua.graph import Graph
 from residua.graph.graph import read_only
-from residua.linalg.workspace import Workspace
+from residua.linalg.workspace import Workspace, cached_property
 from residua.validation import check_features, check_graph, check_values
 
 

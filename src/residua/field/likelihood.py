@@ -11,7 +11,6 @@ nothing and are left out.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from residua.field.precision import unit_precision
 from residua.graph.interface import GraphLike
 from residua.linalg import Lanczos, Matrix, Ratio, Shifted, Solver, Strategy
 from residua.linalg.logdet.choice import auto
+from residua.linalg.workspace import cached_property
 
 
 @dataclass(frozen=True)

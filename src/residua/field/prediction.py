@@ -8,7 +8,6 @@ r residuals, L nodes with a known label, U the others.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from residua.field.conditional import Conditional
 from residua.field.leave_one_out import LeaveOneOut
 from residua.field.propagation import warn_unreached
 from residua.graph import Graph
-from residua.linalg.workspace import Workspace
+from residua.linalg.workspace import Workspace, cached_property
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -10,7 +10,6 @@ compiled code of our own (``ldl.py``) while L is small. Z gives the diagonal of 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from importlib.util import find_spec
 
 import numpy as np
@@ -20,6 +19,7 @@ from scipy.sparse.linalg import splu
 from residua.linalg.kernels.compiled import compiled
 from residua.linalg.ldl import LDL, Pattern
 from residua.linalg.operator import Matrix, Shifted
+from residua.linalg.workspace import cached_property
 
 # Entries of L per column, squared and summed: up to here the compiled factor is faster than SuperLU's blocks.
 COMPILED_WORK = 2e8

@@ -7,12 +7,12 @@ which needs no more memory than L.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
 
 from residua.linalg.kernels.compiled import compiled
+from residua.linalg.workspace import cached_property
 
 
 class Pattern:

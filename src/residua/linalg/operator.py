@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,6 +18,7 @@ import scipy.sparse as sp
 from residua.linalg.kernels import rows as kernels
 from residua.linalg.kernels.traces import low_traces, power_traces
 from residua.linalg.rows import LOCAL, Rows
+from residua.linalg.workspace import cached_property
 
 # Below this many multiplications one thread is done before a second one has woken.
 SMALL, SMALL_PRODUCT = 100_000, 400_000

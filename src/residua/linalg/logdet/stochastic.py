@@ -13,7 +13,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -25,6 +24,7 @@ from residua.linalg.lanczos import Quadrature, gauss_rule, tridiagonal
 from residua.linalg.logdet.strategy import Estimate, Ratio, Strategy, positions
 from residua.linalg.null_space import UnitEigenvectors
 from residua.linalg.operator import Matrix, Shifted, weighted_sum
+from residua.linalg.workspace import cached_property
 
 FIRST_PROBES, MORE_PROBES = 8, 16  # at once, where a fit asks for as many as it needs
 MAX_PROBES, MAX_STEPS = 504, 384

@@ -1,0 +1,113 @@
+"""One model on any backend: a matrix and reductions of a toy are enough for all of it."""
+
+import numpy as np
+import pytest
+
+import residua
+from backends.toy import on_threads
+from graphs import small_world
+from residua.bases.base import Task
+from residua.bases.linear import LinearBase
+from residua.bases.neighbours import neighbour_features
+from residua.field import Conditional, Correlator
+from residua.field.propagation import fill
+from residua.linalg import CG, Lanczos, Shifted
+
+CLOSE = {"rtol": 1e-8, "atol": 1e-8}
+STRATEGY = Lanczos(probes=6, steps=20, random_state=3)
+SIZES = [1, 3]
+
+
+@pytest.fixture(scope="module")
+def case():
+    return small_world(n=90, seed=4)
+
+
+@pytest.fixture(scope="module")
+def residual(case):
+    values = np.linalg.solve(np.eye(case.n) - 0.9 * case.S[0], np.random.default_rng(1).standard_normal(case.n))
+    return np.where(case.labelled, values, np.nan)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_correlation_is_that_of_one_machine(case, residual, size):
+    def task(graph):
+        r = residual[graph.mine]
+        return Correlator(graph, ~np.isnan(r), STRATEGY)(r[~np.isnan(r)]), graph.operators["edge"].products
+
+    expected = residua.fit_correlation(residual, case.graph, logdet=STRATEGY)
+    for found, products in on_threads(case.graph, size, task):
+        assert found.alpha["edge"] == pytest.approx(expected.alpha["edge"], rel=1e-8)
+        assert found.beta == pytest.approx(expected.beta, rel=1e-8)
+        assert found.log_likelihood == pytest.approx(expected.log_likelihood, rel=1e-8)
+        assert found.p_value == pytest.approx(expected.p_value, rel=1e-6)
+        assert products > STRATEGY.steps
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_linear_mean_fitted_with_it_is_that_of_one_machine(case, residual, size):
+    X = np.random.default_rng(2).standard_normal((case.n, 2)) + 50
+    y = residual + X @ [1.0, -2.0]
+
+    def task(graph):
+        labels = y[graph.mine]
+        known = ~np.isnan(labels)
+        base = LinearBase("linear")
+        outcome = base.fit(Task(graph, X[graph.mine], labels, known, 5, 0), Correlator(graph, known, STRATEGY))
+        return base.coefficients, outcome.correlation.alpha["edge"], outcome.residual
+
+    model = residua.GraphRegressor("linear", logdet=STRATEGY).fit(X, y, graph=case.graph)
+    found = on_threads(case.graph, size, task)
+    for coefficients, alpha, _ in found:
+        np.testing.assert_allclose(coefficients, model.base_.coefficients, **CLOSE)
+        assert alpha == pytest.approx(model.alpha_["edge"], rel=1e-8)
+    np.testing.assert_allclose(np.concatenate([part[2] for part in found]), model.outcome_.residual, **CLOSE)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_conditional_mean_variance_and_leave_one_out_are_those_of_one_machine(case, residual, size):
+    Z = np.column_stack([np.ones(case.n), np.arange(case.n)])
+
+    def task(graph):
+        r = residual[graph.mine]
+        given = Conditional(graph, ~np.isnan(r), 0.8, 2.0, design=Z[graph.mine], draws=4000)
+        left_out = given.leave_one_out(r)
+        return given.conditional_mean(r), given.variance().value, left_out.error, left_out.variance
+
+    mean, variance, error, spread = (
+        np.concatenate(part) for part in zip(*on_threads(case.graph, size, task), strict=True)
+    )
+    given = Conditional(case.graph, case.labelled, 0.8, 2.0, design=Z, exact=True)
+    expected = given.leave_one_out(residual)
+    np.testing.assert_allclose(mean, given.conditional_mean(residual), **CLOSE)
+    np.testing.assert_allclose(variance, given.variance().value, rtol=0.05)  # from draws: exact ones here
+    np.testing.assert_allclose(error, expected.error, rtol=0.05, atol=0.02)
+    np.testing.assert_allclose(spread, expected.variance, rtol=0.05)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_propagation_and_neighbour_features_are_those_of_one_machine(case, residual, size):
+    X = np.random.default_rng(2).standard_normal((case.n, 2))
+
+    def task(graph):
+        r = residual[graph.mine]
+        return fill(r, ~np.isnan(r), graph, None)[0], neighbour_features(graph, X[graph.mine], 2, True)
+
+    parts = zip(*on_threads(case.graph, size, task), strict=True)
+    filled, features = (np.concatenate(part) for part in parts)
+    np.testing.assert_allclose(filled, residua.propagate(residual, case.graph), **CLOSE)
+    expected = residua.NeighbourFeatures(hops=2).fit_transform(X, graph=case.graph)
+    np.testing.assert_allclose(features, expected, **CLOSE)
+
+
+def test_a_solve_stops_when_every_column_has_arrived(case):
+    B = np.random.default_rng(0).standard_normal((case.n, 3))
+    B[:, 1] = 0
+
+    def task(graph):
+        return CG().solve(Shifted(graph.operators["edge"], 0.95), B[graph.mine])
+
+    found = on_threads(case.graph, 4, task)
+    expected = np.linalg.solve(np.eye(case.n) - 0.95 * case.S[0], B)
+    np.testing.assert_allclose(np.concatenate([part.X for part in found]), expected, atol=1e-8)
+    assert len({tuple(part.iterations) for part in found}) == 1
