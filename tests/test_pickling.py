@@ -87,13 +87,11 @@ def test_another_process_answers_the_same_bits():
             assert_array_equal(found, right)
 
 
-@pytest.mark.skip("until a fitted correlation leaves its profile behind")
 def test_a_used_model_is_not_larger_than_a_fresh_one(used):
     model, _, size = used
     assert len(pickle.dumps(model)) == size
 
 
-@pytest.mark.skip("until the conditional leaves its factors behind")
 def test_a_prediction_can_be_sent_too():
     field = fitted("linear").field_
     expected = field.prediction.std, field.prediction.leave_one_out.error

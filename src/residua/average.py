@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from residua.estimator import GraphRegressor
 from residua.graph import Graph
-from residua.linalg.workspace import Workspace
+from residua.linalg.workspace import Workspace, cached_property
 from residua.predictor import Predictor
 from residua.validation import check_fitted
 
@@ -56,17 +55,8 @@ class Average(Predictor, Workspace):
         for k, model in enumerate(self.models):
             if not (_same_graph(model.graph_, first.graph_) and np.array_equal(model.y_, first.y_, equal_nan=True)):
                 raise ValueError(f"models[{k}] was fitted on another graph or other labels than models[0].")
+        self.graph_, self.y_ = first.graph_, first.y_
         self.weights = _checked_weights(weights, len(self.models))
-
-    @property
-    def graph_(self) -> Graph:
-        """Training graph."""
-        return self.models[0].graph_
-
-    @property
-    def y_(self) -> np.ndarray:
-        """(n,) labels of the fit, NaN where unknown."""
-        return self.models[0].y_
 
     @cached_property
     def correlation_(self) -> np.ndarray:

@@ -20,11 +20,35 @@ from residua.bases.registry import find_base, make_base
 from residua.diagnosis import Diagnosis, diagnose
 from residua.field import CorrelationFit, Correlator
 from residua.field.fitted import FittedBase, FittedField, Leftover, fixed_beta
-from residua.field.prediction import Prediction
 from residua.graph import Graph
 from residua.linalg import Strategy
 from residua.predictor import Predictor
-from residua.validation import check_choice, check_count, check_features, check_fitted, check_graph, check_known_values
+from residua.validation import (
+    check_choice,
+    check_count,
+    check_features,
+    check_fitted,
+    check_graph,
+    check_known_values,
+    one_line,
+)
+
+
+def _read(name: str, missing: str = "") -> Any:
+    """Return a property of a model that reads the attribute of this name of its fitted field."""
+
+    def read(model: GraphRegressor) -> Any:
+        check_fitted(model)
+        value = getattr(model.field_, name)
+        if value is None and missing:
+            raise AttributeError(missing)
+        return value
+
+    return property(read)
+
+
+def _set_recipe(model: GraphRegressor, recipe: Any) -> None:
+    model.field_ = replace(model.field_, recipe=recipe)
 
 
 class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
@@ -69,8 +93,14 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         Fitted base.
     correlation_ : CorrelationFit
         Fit of alpha and beta, None unless learned.
+    graph_, X_, y_ : Graph, array, array
+        Training graph, features (n, d) and labels (n,), NaN where unknown.
+    outcome_ : Outcome
+        What the base leaves over at the labelled nodes.
     n_features_in_, feature_names_in_ : int, array of str
         Number and names of the features, as in scikit-learn.
+    recipe_ : Recipe
+        How the tables of the fit were read; there only where it was set, as ``residua fit`` does.
 
     Examples
     --------
@@ -122,33 +152,21 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
             This model, fitted; one whose fit fails stays as it was.
         """
         graph = check_graph(graph)
-        check_choice(self.correlation, ("learned", "propagate", None), "correlation")
-        check_count(self.folds, "folds", 2)
-        check_count(self.random_state, "random_state", 0)
+        base = check_parameters(self)
         y, labelled = check_known_values(y, graph, "y")
-        check_choice(self.training, ("joint", "post-hoc", "paper"), "training")
-        check_count(self.ensemble, "ensemble", 1)
-        base = make_base(self.base, self.training, self.ensemble)
         X, names = check_features(X, graph, optional=not find_base(self.base).features)
         task = Task(graph, X, y, labelled, self.folds, self.random_state, self.checkpoint)
         correlate = None
         if self.correlation == "learned":
             correlate = Correlator(graph, labelled, self.logdet, self.random_state)
         outcome = base.fit(task, correlate)
-        if outcome.correlation is not None:
-            learned = _learned(outcome.correlation)
+        fit = outcome.correlation
+        if fit is not None:
+            alpha, stderr, beta = fit.alpha, fit.alpha_stderr, fit.beta
         else:
-            learned = _given(1.0 if self.correlation else 0.0, task, base, outcome)
-        self.field_ = FittedField(
-            graph=graph,
-            X=X,
-            y=y,
-            base=base,
-            outcome=outcome,
-            feature_names=names,
-            random_state=self.random_state,
-            **learned,
-        )
+            alpha, stderr = (dict.fromkeys(graph.edge_types, v) for v in (1.0 if self.correlation else 0.0, 0.0))
+            beta = fixed_beta(outcome.residual, graph, labelled, alpha, base.design(X))
+        self.field_ = FittedField(graph, X, y, base, outcome, alpha, stderr, beta, names, self.random_state)
         return self
 
     @property
@@ -156,83 +174,22 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         check_fitted(self)
         return self.field_
 
-    @property
-    def alpha_(self) -> dict[str, float]:
-        """Correlation along the edges of each type."""
-        return self._field.alpha
+    alpha_: dict[str, float] = _read("alpha")
+    alpha_stderr_: dict[str, float] = _read("alpha_stderr")
+    beta_: float = _read("beta")
+    base_: FittedBase = _read("base")
+    correlation_: CorrelationFit | None = _read("correlation")
+    graph_: Graph = _read("graph")
+    X_: np.ndarray = _read("X")
+    y_: np.ndarray = _read("y")
+    outcome_: Leftover = _read("outcome")
+    n_features_in_: int = _read("n_features")
+    feature_names_in_: np.ndarray = _read("feature_names", "X of the fit had no names of columns.")
 
-    @property
-    def alpha_stderr_(self) -> dict[str, float]:
-        """Standard errors of alpha."""
-        return self._field.alpha_stderr
-
-    @property
-    def beta_(self) -> float:
-        """Precision of the residuals, corrected for the coefficients of a linear base."""
-        return self._field.beta
-
-    @property
-    def base_(self) -> FittedBase:
-        """Fitted base."""
-        return self._field.base
-
-    @property
-    def correlation_(self) -> CorrelationFit | None:
-        """Fit of alpha and beta, None unless learned."""
-        return self._field.correlation
-
-    @property
-    def graph_(self) -> Graph:
-        """Training graph."""
-        return self._field.graph
-
-    @property
-    def X_(self) -> np.ndarray:
-        """(n, d) features of the fit."""
-        return self._field.X
-
-    @property
-    def y_(self) -> np.ndarray:
-        """(n,) labels of the fit, NaN where unknown."""
-        return self._field.y
-
-    @property
-    def outcome_(self) -> Leftover:
-        """What the base leaves over at the labelled nodes."""
-        return self._field.outcome
-
-    @property
-    def n_features_in_(self) -> int:
-        """Number of features of the fit."""
-        return self._field.X.shape[1]
-
-    @property
-    def feature_names_in_(self) -> np.ndarray:
-        """Columns of the DataFrame that X was; missing if it was none."""
-        return _there(self._field.feature_names, "names of features")
-
-    @property
-    def recipe_(self) -> Any:
-        """How the tables of the fit were read; missing unless it has been set, as ``residua fit`` does."""
-        return _there(self._field.recipe, "recipe")
-
-    @recipe_.setter
-    def recipe_(self, recipe: Any) -> None:
-        self.field_ = self._field.with_recipe(recipe)
-
-    def _predicted(self, X: Any, y: Any, graph: Graph | None) -> Prediction:
-        field = self._field
-        if graph is field.graph or (graph is None and X is not None):
-            raise ValueError(
-                "predict() answers for the training graph with the X of the fit; leave X and graph out (y= alone has "
-                "labels that came later), or for other data give X, y and graph=."
-            )
-        if graph is not None:
-            return field.on(graph, X, y)
-        return field.prediction if y is None else field.condition_on(y)
+    recipe_: Any = _read("recipe", "this model was not fitted on tables.").setter(_set_recipe)
 
     def _moments(self, X: Any, y: Any, graph: Graph | None, left_out: bool, std: bool) -> tuple[np.ndarray, Any]:
-        found = self._predicted(X, y, graph)
+        found = self._field.given(X, y, graph)
         mean = found.left_out_mean if left_out else found.mean.copy()
         return mean, (found.left_out_std if left_out else found.std.copy()) if std else None
 
@@ -266,7 +223,7 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         """
         check_count(n_samples, "n_samples", 1)
         rng = np.random.default_rng([self.random_state if random_state is None else random_state, 1])
-        return self._predicted(X, y, graph).sample(n_samples, rng)
+        return self._field.given(X, y, graph).sample(n_samples, rng)
 
     def fine_tune(
         self, X: Any, y: Any, *, graph: Graph | None = None, steps: int = 500, learning_rate: float = 5e-4
@@ -297,19 +254,9 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         members = (y - base.predict_members(graph, X))[:, labelled]
         unknown, in_sample = np.full(labelled.sum(), np.nan), np.zeros(members.shape, bool)
         alpha, stderr = ({t: v[t] for t in graph.edge_types} for v in (field.alpha, field.alpha_stderr))
-        tuned = clone(self)
-        tuned.field_ = replace(
-            field,
-            graph=graph,
-            X=X,
-            y=y,
-            base=base,
-            outcome=Outcome(members.mean(axis=0), unknown, members=members, out_of_sample=in_sample),
-            alpha=alpha,
-            alpha_stderr=stderr,
-            correlation=None,
-            recipe=None,
-        )
+        outcome: Outcome = Outcome(members.mean(axis=0), unknown, members=members, out_of_sample=in_sample)
+        tuned, beta, names = clone(self), field.beta, field.feature_names
+        tuned.field_ = FittedField(graph, X, y, base, outcome, alpha, stderr, beta, names, self.random_state)
         return tuned
 
     def diagnose(self) -> Diagnosis:
@@ -323,21 +270,13 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         return model_html(self)
 
 
-def _learned(fit: CorrelationFit) -> dict[str, Any]:
-    """Return what a fitted correlation adds to the field."""
-    return {"correlation": fit, "alpha": fit.alpha, "alpha_stderr": fit.alpha_stderr, "beta": fit.beta}
-
-
-def _given(value: float, task: Task, base: Base, outcome: Outcome) -> dict[str, Any]:
-    """Return the same for an alpha that is not learned."""
-    alpha, stderr = (dict.fromkeys(task.graph.edge_types, v) for v in (value, 0.0))
-    design = base.design(task.X[:1])
-    columns = 0 if design is None else design.shape[1]
-    beta = fixed_beta(outcome.residual, task.graph, task.labelled, alpha, columns)
-    return {"alpha": alpha, "alpha_stderr": stderr, "beta": beta}
-
-
-def _there(value: Any, name: str) -> Any:
-    if value is None:
-        raise AttributeError(f"this model was fitted without {name}.")
-    return value
+def check_parameters(model: GraphRegressor) -> Base:
+    """Check the settings of a model, and return its base, which is not fitted yet."""
+    check_choice(model.correlation, ("learned", "propagate", None), "correlation")
+    check_count(model.folds, "folds", 2)
+    check_count(model.random_state, "random_state", 0)
+    check_choice(model.training, ("joint", "post-hoc", "paper"), "training")
+    check_count(model.ensemble, "ensemble", 1)
+    if not isinstance(model.logdet, str | Strategy):
+        raise ValueError(f'logdet={one_line(repr(model.logdet), 40)} is unknown; use "auto" or a strategy.')
+    return make_base(model.base, model.training, model.ensemble)

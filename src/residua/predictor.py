@@ -19,15 +19,8 @@ Vectors = tuple[np.ndarray, np.ndarray]
 class Predictor(ABC):
     """Base of what predicts the nodes of a graph with means and standard deviations."""
 
-    @property
-    @abstractmethod
-    def graph_(self) -> Graph:
-        """Training graph."""
-
-    @property
-    @abstractmethod
-    def y_(self) -> np.ndarray:
-        """(n,) labels of the fit, NaN where unknown."""
+    graph_: Graph  # of the fit
+    y_: np.ndarray  # (n,) labels of the fit, NaN where unknown
 
     @abstractmethod
     def _moments(self, X: Any, y: Any, graph: Graph | None, left_out: bool, std: bool) -> tuple[np.ndarray, Any]:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from residua.linalg.workspace import cached_property
+from residua.linalg.workspace import Workspace, cached_property
 
 if TYPE_CHECKING:
     from residua.field.conditional import Conditional
 
 
-class Coefficients:
+class Coefficients(Workspace):
     """What a conditional distribution owes to the coefficients of its mean.
 
     Parameters

@@ -25,10 +25,10 @@ from residua.linalg import Estimate, Solver
 from residua.linalg.factor import Factor, factor_seconds, identity_minus
 from residua.linalg.lanczos import function_times
 from residua.linalg.sampling import inverse_diagonal
-from residua.linalg.workspace import cached_property
+from residua.linalg.workspace import Workspace, cached_property
 
 
-class Conditional:
+class Conditional(Workspace):
     """The distribution of unknown residuals given known ones.
 
     Parameters

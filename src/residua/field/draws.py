@@ -11,14 +11,14 @@ from dataclasses import replace
 import numpy as np
 
 from residua.linalg import Shifted, Solver
-from residua.linalg.workspace import cached_property
+from residua.linalg.workspace import Workspace, cached_property
 
 # Draws are kept up to this many numbers; beyond, they are made anew, so many at a time.
 KEPT_NUMBERS, TILE_NUMBERS = 16_000_000, 32_000_000
 SINGLE_ALPHA = 0.99  # up to which single precision leaves errors below those of sampling
 
 
-class Draws:
+class Draws(Workspace):
     """The same draws each time they are iterated over, as many columns at a time as memory allows.
 
     Parameters

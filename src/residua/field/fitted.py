@@ -49,6 +49,10 @@ class Leftover(Protocol):
         """(|L|,) out-of-sample error of the base without any correlation, NaN if not known."""
 
     @property
+    def correlation(self) -> CorrelationFit | None:
+        """Correlation of the residuals, None unless learned."""
+
+    @property
     def members(self) -> np.ndarray | None:
         """(k, |L|) residuals of each network of an ensemble."""
 
@@ -57,7 +61,7 @@ class Leftover(Protocol):
         """(k, |L|) bool: labels that each of those networks was not trained on."""
 
 
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class FittedField(Workspace):
     """All that a fit knows, in one immutable value; ``GraphRegressor.field_`` of a fitted model.
 
@@ -82,8 +86,6 @@ class FittedField(Workspace):
         Standard errors of alpha.
     beta : float
         Precision of the residuals, corrected for the coefficients of a linear base.
-    correlation : CorrelationFit, optional
-        Fit of alpha and beta, None unless they were learned here.
     feature_names : (d,) array of str, optional
         Columns of the DataFrame that X was.
     random_state : int
@@ -109,7 +111,6 @@ class FittedField(Workspace):
     alpha: dict[str, float]
     alpha_stderr: dict[str, float]
     beta: float
-    correlation: CorrelationFit | None = None
     feature_names: np.ndarray | None = None
     random_state: int = 0
     recipe: Any = None
@@ -127,6 +128,16 @@ class FittedField(Workspace):
     def labelled(self) -> np.ndarray:
         """(n,) bool: nodes with a known label."""
         return ~np.isnan(self.y)
+
+    @property
+    def correlation(self) -> CorrelationFit | None:
+        """Fit of alpha and beta, None unless they were learned here."""
+        return self.outcome.correlation
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return self.X.shape[1]
 
     @property
     def propagated(self) -> bool:
@@ -160,6 +171,23 @@ class FittedField(Workspace):
         found = self._predicted(self.graph, self.X, self.y, design)
         members, unseen = self.outcome.members, self.outcome.out_of_sample
         return replace(found, residual=residual, members=members, out_of_sample=unseen)
+
+    def given(self, X: Any = None, y: Any = None, graph: Graph | None = None) -> Prediction:
+        """Return what the field says of the training graph, with or without further labels, or of another graph.
+
+        Parameters
+        ----------
+        X, y, graph : array, array, Graph
+            As in ``GraphRegressor.predict``.
+        """
+        if graph is self.graph or (graph is None and X is not None):
+            raise ValueError(
+                "predict() answers for the training graph with the X of the fit; leave X and graph out (y= alone has "
+                "labels that came later), or for other data give X, y and graph=."
+            )
+        if graph is not None:
+            return self.on(graph, X, y)
+        return self.prediction if y is None else self.condition_on(y)
 
     def condition_on(self, y: Any) -> Prediction:
         """Return what the field says of the training graph given further labels.
@@ -195,8 +223,8 @@ class FittedField(Workspace):
                 f"graph has edge types {list(graph.edge_types)} but the model learned {list(self.alpha)}; "
                 "name the edge types alike."
             )
-        width = self.X.shape[1]
-        return graph, check_features(X, graph, optional=width == 0, like=(width, self.feature_names))[0]
+        like = self.n_features, self.feature_names
+        return graph, check_features(X, graph, optional=self.n_features == 0, like=like)[0]
 
     def _predicted(self, graph: Graph, X: np.ndarray, y: np.ndarray, design: np.ndarray | None = None) -> Prediction:
         base = self.base.predict(graph, X)
@@ -204,15 +232,11 @@ class FittedField(Workspace):
         conditional = Conditional(graph, ~np.isnan(y), alpha, self.beta, design=design, random_state=self.random_state)
         return Prediction(graph, y, base, y - base, conditional, self.marginal_variance)
 
-    def with_recipe(self, recipe: Any) -> FittedField:
-        """Return the same value with how its tables were read, for files and for reading further tables alike."""
-        return replace(self, recipe=recipe)
-
 
 def fixed_beta(
-    residual: np.ndarray, graph: Graph, labelled: np.ndarray, alpha: dict[str, float], columns: int
+    residual: np.ndarray, graph: Graph, labelled: np.ndarray, alpha: dict[str, float], design: np.ndarray | None
 ) -> float:
-    """Return beta of residuals (|L|,) under an alpha that is given, 0 or 1, after a mean of so many columns."""
+    """Return beta of residuals (|L|,) under an alpha that is given, 0 or 1; ``design`` (n, c) of a linear mean."""
     conditional = Conditional(graph, labelled, alpha)
     full = np.full(graph.n_nodes, np.nan)
     full[labelled] = residual
@@ -225,5 +249,7 @@ def fixed_beta(
             "there is nothing to learn."
         )
     # Propagation leaves one free level on each component, a linear mean its coefficients.
-    free = graph.count_components(labelled) if conditional.improper else columns
+    free = 0 if design is None else design.shape[1]
+    if conditional.improper:
+        free = graph.count_components(labelled)
     return max(float(n) - free, 1) / q

@@ -60,12 +60,12 @@ class Profile:
             self._refuse()
         self.quadratic_form = QuadraticForm(likelihood, np.column_stack([rest / self.size, Z / self.units]))
         self.ratio = likelihood.ratio if ratio is None else ratio
-        self._logdets: dict[bytes, Estimate] = {}
+        self.logdets: dict[bytes, Estimate] = {}
 
     def with_ratio(self, ratio: Ratio) -> Profile:
         """Return the same profile with sharper log-determinants."""
         other = copy.copy(self)
-        other.ratio, other._logdets = ratio, {}
+        other.ratio, other.logdets = ratio, {}
         return other
 
     def least_squares(self, alpha: np.ndarray) -> LeastSquares:
@@ -90,9 +90,9 @@ class Profile:
     def logdet(self, alpha: np.ndarray) -> Estimate:
         """Return h(alpha), each computed once."""
         key = alpha.tobytes()
-        if key not in self._logdets:
-            self._logdets[key] = self.ratio.value(alpha)
-        return self._logdets[key]
+        if key not in self.logdets:
+            self.logdets[key] = self.ratio.value(alpha)
+        return self.logdets[key]
 
     def omega(self, a: np.ndarray | float) -> float:
         """Return -2 log-likelihood in unit scale, beta and theta at their best."""

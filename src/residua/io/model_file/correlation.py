@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from residua.bases.base import Base, Outcome
 from residua.field import CorrelationFit
+from residua.field.fitted import FittedField
 from residua.field.observed import Observed
-from residua.graph import Graph
 from residua.io.model_file.container import damaged
 from residua.io.model_file.values import (
     Arrays,
@@ -42,54 +41,41 @@ def pack_correlation(fit: CorrelationFit, arrays: dict[str, np.ndarray]) -> Tabl
     }
 
 
-def unpack_correlation(
-    table: Table, alpha: dict[str, float], stderr: dict[str, float], beta: float, seen: Seen, arrays: Arrays
-) -> CorrelationFit:
-    """Return the correlation of a file; ``beta`` is that of its model."""
+def unpack_correlation(table: Table, field: FittedField, arrays: Arrays) -> CorrelationFit:
+    """Return the correlation of a file; ``field`` is all that the fit knows besides."""
     methods, n_labelled = need(table, "methods", dict), need(table, "n_labelled", int)
-    if n_labelled != int((~np.isnan(seen.y)).sum()) or any(type(text) is not str for text in methods.values()):
+    if n_labelled != field.labelled.sum() or any(type(text) is not str for text in methods.values()):
         raise damaged("correlation does not fit the labels")
-    design = seen.base.design(seen.X)
+    design = field.base.design(field.X)
     columns = 0 if design is None else design.shape[1]
     effort = need(table, "effort", dict, type(None))
     scalars = {name: read_number(table.get(name)) for name in SCALARS}
     # Files of version 0.1.0 hold a beta that is not corrected for the coefficients of the mean.
-    factor = beta / scalars["beta"]
+    factor = field.beta / scalars["beta"]
     return CorrelationFit(
-        **scalars | {"beta": beta, "beta_stderr": scalars["beta_stderr"] * factor},
-        alpha=alpha,
-        alpha_stderr=stderr,
+        **scalars | {"beta": field.beta, "beta_stderr": scalars["beta_stderr"] * factor},
+        alpha=field.alpha,
+        alpha_stderr=field.alpha_stderr,
         n_labelled=n_labelled,
-        alpha_mc_error=read_numbers(table, "alpha_mc_error", seen.graph.edge_types),
+        alpha_mc_error=read_numbers(table, "alpha_mc_error", field.graph.edge_types),
         methods=methods,
         coefficients=arrays.take("correlation.coefficients", (columns,)),
         coefficient_covariance=arrays.take("correlation.covariance", (columns, columns)) / factor,
-        source=None if effort is None else observed(seen, effort),
+        source=None if effort is None else _unpack_effort(effort, field, design),
     )
 
 
-@dataclass(frozen=True, eq=False)
-class Seen:
-    """What a model was fitted to, and how its base did."""
-
-    base: Base
-    graph: Graph
-    X: np.ndarray
-    y: np.ndarray
-    outcome: Outcome
-
-
-def observed(seen: Seen, effort: Table) -> Observed:
-    """Return what a correlation was learned from; ``effort`` as in the file."""
-    strategy = unpack_strategy(need(effort, "strategy", dict))
-    steps, probes = need(effort, "steps", int, type(None)), need(effort, "probes", int, type(None))
+def _unpack_effort(table: Table, field: FittedField, design: np.ndarray | None) -> Observed:
+    """Return what the correlation was learned from."""
+    strategy = unpack_strategy(need(table, "strategy", dict))
+    steps, probes = need(table, "steps", int, type(None)), need(table, "probes", int, type(None))
     most = getattr(strategy, "probes", None) or MAX_PROBES
     if not 0 <= (steps or 0) <= MAX_STEPS or not 0 <= (probes or 0) <= most:
-        raise damaged(f"effort is {one_line(effort, 80)}")
-    known, design = ~np.isnan(seen.y), seen.base.design(seen.X)
-    values, Z = (seen.outcome.residual, None) if design is None else (seen.y[known], design[known])
+        raise damaged(f"effort is {one_line(table, 80)}")
+    L = field.labelled
+    values, Z = (field.outcome.residual, None) if design is None else (field.y[L], design[L])
     done = () if probes is None or not isinstance(strategy, Lanczos) else (probes, strategy.steps)
-    return Observed(seen.graph, known, values, Z, strategy, done, -1 if steps is None else steps)
+    return Observed(field.graph, L, values, Z, strategy, done, -1 if steps is None else steps)
 
 
 def _pack_effort(seen: Observed) -> Table:
@@ -101,7 +87,7 @@ def _pack_effort(seen: Observed) -> Table:
 
 
 def pack_strategy(strategy: Strategy) -> Table:
-    """A way to compute log-determinants, by its name and fields."""
+    """Return a way to compute log-determinants, by its name and fields."""
     if type(strategy) not in STRATEGIES.values():
         raise ValueError(
             f'logdet={one_line(repr(strategy), 80)} cannot be saved; use "auto" or one of {", ".join(STRATEGIES)}.'

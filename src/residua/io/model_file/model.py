@@ -18,7 +18,7 @@ from residua.bases.base import Base, Outcome
 from residua.bases.linear import LinearBase
 from residua.bases.registry import find_base, make_base
 from residua.bases.scikit import ScikitBase
-from residua.estimator import GraphRegressor
+from residua.estimator import GraphRegressor, check_parameters
 from residua.field.fitted import FittedBase, FittedField
 from residua.field.precision import check_alpha
 from residua.graph import Graph
@@ -33,7 +33,7 @@ from residua.io.model_file.container import (
     read_members,
     write_whole,
 )
-from residua.io.model_file.correlation import Seen, pack_correlation, pack_strategy, unpack_correlation, unpack_strategy
+from residua.io.model_file.correlation import pack_correlation, pack_strategy, unpack_correlation, unpack_strategy
 from residua.io.model_file.estimators import pack_estimators, unpack_estimators
 from residua.io.model_file.recipe import unpack_recipe
 from residua.io.model_file.values import (
@@ -54,7 +54,7 @@ from residua.io.model_file.values import (
 )
 from residua.linalg import Strategy
 from residua.predictor import Predictor
-from residua.validation import MIN_LABELS, check_choice, check_count, check_fitted, one_line
+from residua.validation import MIN_LABELS, check_fitted, one_line
 
 FORMAT = 1
 Path = str | os.PathLike[str]
@@ -206,28 +206,14 @@ def _unpack(members: Mapping[str, bytes], trusted: list[str | type], module: Any
     beta = read_number(table.get("beta"))
     if not (0 < beta < math.inf and 1 / beta < math.inf):
         raise damaged(f"beta is {beta}")
-    fit = None
-    if table.get("correlation") is not None:
-        seen = Seen(base, graph, X, y, outcome)
-        fit = unpack_correlation(need(table, "correlation", dict), alpha, stderr, beta, seen, arrays)
-        outcome = replace(outcome, correlation=fit)
-    arrays.check_empty()
-    model = GraphRegressor(**_unpack_parameters(need(table, "parameters", dict), estimators, module))
     recipe = None if table.get("recipe") is None else unpack_recipe(need(table, "recipe", dict), names)
-    model.field_ = FittedField(
-        graph=graph,
-        X=X,
-        y=y,
-        base=base,
-        outcome=outcome,
-        alpha=alpha,
-        alpha_stderr=stderr,
-        beta=beta,
-        correlation=fit,
-        feature_names=names,
-        random_state=model.random_state,
-        recipe=recipe,
-    )
+    model = _unpack_parameters(need(table, "parameters", dict), estimators, module)
+    field = FittedField(graph, X, y, base, outcome, alpha, stderr, beta, names, model.random_state, recipe)
+    if table.get("correlation") is not None:
+        fit = unpack_correlation(need(table, "correlation", dict), field, arrays)
+        field = replace(field, outcome=replace(outcome, correlation=fit))
+    arrays.check_empty()
+    model.field_ = field
     return model
 
 
@@ -262,10 +248,9 @@ def _read_table(members: Mapping[str, bytes]) -> Table:
 
 def _pack_parameters(model: GraphRegressor, estimators: dict[str, Any]) -> Table:
     """Return constructor parameters: a scikit-learn base goes to ``estimators``, a torch module is but a name."""
-    packed: Table = {}
-    values = model.get_params(deep=False) | {"checkpoint": None}  # a file of the machine that did the training
-    _check_parameters(values)
-    for name, value in values.items():
+    packed: Table = {"checkpoint": None}  # a file of the machine that did the training
+    check_parameters(model)  # they may have been set since the fit
+    for name, value in model.get_params(deep=False).items():
         if isinstance(value, Strategy):
             packed[name] = pack_strategy(value)
         elif name == "base" and not isinstance(value, str) and find_base(value).network:
@@ -273,12 +258,13 @@ def _pack_parameters(model: GraphRegressor, estimators: dict[str, Any]) -> Table
         elif name == "base" and not isinstance(value, str):
             estimators["parameter"] = value
             packed[name] = {"estimator": "parameter"}
-        else:
+        elif name != "checkpoint":
             packed[name] = plain_or_none(value, f"parameter {name}")
     return packed
 
 
-def _unpack_parameters(table: Table, estimators: Mapping[str, Any], module: Any) -> dict[str, Any]:
+def _unpack_parameters(table: Table, estimators: Mapping[str, Any], module: Any) -> GraphRegressor:
+    """Return the model that has these parameters, not fitted yet."""
     values = GraphRegressor().get_params(deep=False)
     unknown = sorted(table.keys() - values.keys())
     if unknown:
@@ -286,16 +272,13 @@ def _unpack_parameters(table: Table, estimators: Mapping[str, Any], module: Any)
     values |= table
     if type(values["logdet"]) is dict:
         values["logdet"] = unpack_strategy(values["logdet"])
-    if type(values["base"]) is dict:
-        values["base"] = _unpack_base_parameter(values["base"], estimators, module)
-    _check_parameters(values)
-    return values
-
-
-def _unpack_base_parameter(table: Table, estimators: Mapping[str, Any], module: Any) -> Any:
-    if "estimator" in table:
-        return estimators["parameter"]
-    return _networks().unpack_parameter(table, module)
+    base = values["base"]
+    if type(base) is dict:
+        own = "estimator" in base
+        values["base"] = estimators["parameter"] if own else _networks().unpack_parameter(base, module)
+    model = GraphRegressor(**values)
+    check_parameters(model)
+    return model
 
 
 def _networks() -> ModuleType:
@@ -305,18 +288,6 @@ def _networks() -> ModuleType:
     except ImportError as error:
         raise ModelFileError(f"holds a network, which needs PyTorch ({error}); install residua[gnn].") from None
     return networks
-
-
-def _check_parameters(values: Mapping[str, Any]) -> None:
-    """Check parameters as ``fit`` does, for they may have been set since."""
-    check_choice(values["training"], ("joint", "post-hoc", "paper"), "training")
-    check_count(values["ensemble"], "ensemble", 1)
-    make_base(values["base"])
-    check_choice(values["correlation"], ("learned", "propagate", None), "correlation")
-    check_count(values["folds"], "folds", 2)
-    check_count(values["random_state"], "random_state", 0)
-    if not isinstance(values["logdet"], str | Strategy):
-        raise ValueError(f'logdet={one_line(repr(values["logdet"]), 40)} is unknown; use "auto" or a strategy.')
 
 
 def _pack_graph(graph: Graph, arrays: dict[str, np.ndarray]) -> Table:

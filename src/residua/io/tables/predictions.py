@@ -34,11 +34,7 @@ def prediction_table(
     later : (n,) array, optional
         Labels of the training graph that came after the fit, NaN elsewhere.
     """
-    field = model.field_
-    if data is not None:
-        found = field.on(data.graph, data.X, data.y)
-    else:
-        found = field.prediction if later is None else field.condition_on(later)
+    found = model.field_.given(y=later) if data is None else model.field_.on(data.graph, data.X, data.y)
     mean, std, base = found.mean, found.std, found.base
     width = model.interval_width(coverage) * std
     columns = {"prediction": mean, "std": std, "lower": mean - width, "upper": mean + width}
