@@ -26,8 +26,8 @@ from residua.linalg.null_space import UnitEigenvectors
 from residua.linalg.operator import Matrix, Shifted, weighted_sum
 from residua.linalg.workspace import cached_property
 
-FIRST_PROBES, MORE_PROBES = 8, 16  # at once, where a fit asks for as many as it needs
-MAX_PROBES, MAX_STEPS = 504, 384
+FIRST_PROBES = 8  # and as many at once as a fit asks for more
+MAX_PROBES, MAX_STEPS = 512, 384
 PROBE_NUMBERS = 5_000_000  # in one block of probes: hundreds of them on a large graph are taken in turns
 MOMENT_BUDGET = 48.0  # products with a vector that S^2 may cost: a quarter of the first probes' Lanczos runs
 
@@ -168,8 +168,7 @@ class StochasticRatio(Ratio):
             return None
         if self.truncation(alpha) > 0.5 and self.steps < MAX_STEPS:
             return self.with_effort((self.probes, 2 * self.steps))
-        batches = np.ceil((1.2 * factor**2 * self.probes - FIRST_PROBES) / MORE_PROBES)
-        wanted = min(MAX_PROBES, FIRST_PROBES + MORE_PROBES * int(batches))
+        wanted = min(MAX_PROBES, FIRST_PROBES * int(np.ceil(1.2 * factor**2 * self.probes / FIRST_PROBES)))
         return self.with_effort((wanted, self.steps)) if wanted > self.probes else None
 
 
@@ -191,13 +190,10 @@ class OneTermRatio(StochasticRatio):
 
     def _batches(self, taken: int, probes: int) -> Iterator[tuple[int, int]]:
         """Yield the probes that run together: the same ones on whatever way they are reached."""
-        width = max(FIRST_PROBES, PROBE_NUMBERS // self.sides[0].S.shape[0])
-        if self.strategy.probes is None:
-            width = min(width, MORE_PROBES)
-            edges = [0, *range(FIRST_PROBES, probes, width), probes]
-        else:
-            edges = [*range(taken, probes, width), probes]
-        return ((first, last) for first, last in pairwise(edges) if taken <= first < last)
+        width = FIRST_PROBES
+        if self.strategy.probes is not None:
+            width = max(width, PROBE_NUMBERS // self.sides[0].S.shape[0])
+        return pairwise([*range(taken, probes, width), probes])
 
     def truncation(self, alpha: np.ndarray) -> float:
         functions = (lambda x: np.log1p(-alpha[0] * x), lambda x: -x / (1 - alpha[0] * x))
