@@ -1,0 +1,206 @@
+"""From two tables to a model and predictions, as a user types it."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from commands import run, stopped
+from residua import load
+from residua.cli.app import app
+from tables import edit, town, write
+
+runner = CliRunner()
+
+
+def test_fit_tells_what_it_read_and_learned(folder):
+    out = run("fit nodes.csv edges.csv --target price --edge-type kind")
+    for words in (
+        "81 (ids: id)",
+        "144 (street 72, path 72)",
+        "known at 54 nodes, 66.7 %",
+        "size (no cell is empty)",
+        "quarter with 3 values",
+        "of the edges: width",
+        "street: +",
+        "path: +",
+        "95 % interval [",
+        "base linear 0.",
+        "corrected 0.",
+        "The neighbours help",
+        "model.residua",
+    ):
+        assert words in out
+    assert Path("model.residua").exists()
+
+
+def test_fit_prints_the_same_as_json(folder):
+    found = json.loads(run("fit nodes.csv edges.csv --target price --json"))
+    assert found["nodes"] == 81
+    assert found["edges"] == {"edge": 144}
+    assert found["labelled_share"] == pytest.approx(54 / 81)
+    assert found["numbers"]["size"]["empty"] == 0
+    assert found["categories"]["quarter"]["values"] == ["north", "old town", "south"]
+    assert found["alpha"]["edge"]["lower"] < found["alpha"]["edge"]["value"] <= found["alpha"]["edge"]["upper"]
+    assert found["r2_base"] < found["r2_corrected"]
+    assert found["verdict"].startswith("The neighbours help")
+
+
+@pytest.mark.parametrize("correlation", ["propagate", "none"])
+def test_a_correlation_that_is_not_learned_has_no_interval(folder, correlation):
+    command = f"fit nodes.csv edges.csv --target price --correlation {correlation}"
+    assert "not learned" in run(command)
+    assert json.loads(run(command + " --json"))["alpha"]["edge"]["lower"] is None
+
+
+def test_bases_that_look_at_no_feature_need_none(folder):
+    town()[0][["id", "price"]].to_csv("bare.csv", index=False)
+    assert "Features  none" in run("fit bare.csv edges.csv --target price --base mean")
+    assert "Features  none" in run("fit nodes.csv edges.csv --target price --base zero")
+    run("predict model.residua --nodes bare.csv --edges edges.csv -o p.csv")
+
+
+def test_a_linear_base_without_features_is_refused(folder, monkeypatch, capsys):
+    town()[0][["id", "price"]].to_csv("bare.csv", index=False)
+    line = stopped("fit bare.csv edges.csv --target price -o m.residua", monkeypatch, capsys)
+    assert "no column to predict from" in line
+    assert "--base mean" in line
+
+
+def test_names_with_commas_go_in_quotes(folder):
+    nodes = town()[0].rename(columns={"size": "size, m2"})
+    nodes.to_csv("nodes.csv", index=False)
+    result = runner.invoke(
+        app, ["fit", "nodes.csv", "edges.csv", "--target", "price", "--features", '"size, m2",quarter']
+    )
+    assert result.exit_code == 0
+    assert "size, m2" in result.stdout
+
+
+def test_a_network_is_fitted_and_told_apart(folder):
+    pytest.importorskip("torch_geometric")
+    out = run("fit nodes.csv edges.csv --target price --base mlp --training post-hoc --ensemble 2 --seed 3")
+    assert "base mlp" in out
+    run("predict model.residua")
+
+
+def test_options_of_networks_are_refused_for_others(folder, monkeypatch, capsys):
+    line = stopped("fit nodes.csv edges.csv --target price --ensemble 3", monkeypatch, capsys)
+    assert "--ensemble is for networks" in line
+
+
+def test_predict_writes_a_line_for_each_node(model):
+    assert "81 nodes, 27 of them predicted and 54 known" in run("predict m.residua -o p.csv")
+    table = pd.read_csv("p.csv", dtype={"id": str})
+    assert list(table) == ["id", "prediction", "std", "lower", "upper", "base", "correction"]
+    nodes = town()[0]
+    assert list(table["id"]) == list(nodes["id"])
+    known = nodes["price"].notna()
+    np.testing.assert_allclose(table["prediction"][known], nodes["price"][known])
+
+
+def test_parquet_predictions_are_the_same(model):
+    run("predict m.residua -o p.csv")
+    run("predict m.residua -o p.parquet")
+    pd.testing.assert_frame_equal(
+        pd.read_csv("p.csv", dtype={"id": str}), pd.read_parquet("p.parquet"), check_dtype=False
+    )
+
+
+def test_a_wider_coverage_gives_wider_intervals(model):
+    widths = []
+    for coverage in (0.5, 0.95):
+        run(f"predict m.residua --coverage {coverage} -o p.csv")
+        table = pd.read_csv("p.csv")
+        widths.append((table["upper"] - table["lower"]).max())
+    assert widths[0] < widths[1]
+
+
+def test_predict_for_other_tables_uses_their_labels(model):
+    nodes, edges = town(seed=5)
+    write(Path("."), nodes.iloc[::-1], edges)
+    run("predict m.residua --nodes nodes.csv --edges edges.csv -o p.csv")
+    table = pd.read_csv("p.csv", dtype={"id": str}).set_index("id")
+    known = nodes.set_index("id")["price"].dropna()
+    np.testing.assert_allclose(table["prediction"][known.index], known)
+
+
+def test_predict_takes_labels_that_came_after_the_fit(model):
+    """In any order, with an empty cell, and columns that do not matter."""
+    unknown = town()[0].query("price.isna()")["id"].to_numpy()
+    later = pd.DataFrame({"note": "x", "price": [3.5, -1.0, np.nan], "id": unknown[[5, 2, 8]]})
+    later.to_csv("later.csv", index=False)
+    assert "81 nodes, 25 of them predicted and 56 known" in run("predict m.residua --labels later.csv -o p.csv")
+    table = pd.read_csv("p.csv", dtype={"id": str}).set_index("id")
+    fitted = load(model)
+    y = np.full(81, np.nan)
+    y[np.isin(fitted.graph_.nodes, unknown[5])] = 3.5
+    y[np.isin(fitted.graph_.nodes, unknown[2])] = -1.0
+    np.testing.assert_allclose(table["prediction"], fitted.predict(y=y))
+    assert np.abs(table["prediction"] - fitted.predict()).max() > 0.1
+
+
+def test_without_correlation_later_labels_move_the_base_alone(folder):
+    run("fit nodes.csv edges.csv --target price --correlation none -o m.residua")
+    nodes = town()[0]
+    unknown = nodes["price"].isna().to_numpy()
+    few = pd.DataFrame({"id": nodes["id"][unknown][:4], "price": 50.0})
+    pd.concat([few, nodes[["id", "price"]][~unknown][:2]]).to_csv("later.csv", index=False)
+    result = runner.invoke(app, ["predict", "m.residua", "--labels", "later.csv", "-o", "p.csv"])
+    assert "later.csv: new labels 4, in place of one of the fit 2." in result.stderr
+    table = pd.read_csv("p.csv")
+    still = table["std"] > 0
+    assert still.sum() == unknown.sum() - 4
+    np.testing.assert_allclose(table["correction"][still], 0, atol=1e-9)
+    run("predict m.residua -o before.csv")
+    assert (table["base"] - pd.read_csv("before.csv")["base"]).abs().min() > 0
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("id,price\n000,1\n999,2\n", ["later.csv line 3", "node '999' is none of the 81 nodes of the model"]),
+        ("id,price\n000,1\n000,2\n", ["later.csv line 3", "was there before", "give every node one line."]),
+        (
+            "id,price\n000,much\n",
+            ["later.csv line 2", "'much' is not a number; write a number, or leave"],
+        ),
+        ("id,price\n000,\n", ["later.csv has no label: every cell of column 'price' is empty"]),
+        ("id,price\n998,1\n999,2\n", ["node '998' (and 1 more) is none of the 81 nodes"]),
+        ("id,cost\n000,1\n", ["later.csv has no column 'price'"]),
+        ("node,price\n000,1\n", ["later.csv has no column 'id'"]),
+    ],
+)
+def test_wrong_later_labels_end_in_one_line(model, monkeypatch, capsys, text, words):
+    Path("later.csv").write_text(text)
+    line = stopped("predict m.residua --labels later.csv -o p.csv", monkeypatch, capsys)
+    assert all(word in line for word in words), line
+
+
+def test_values_not_seen_before_are_noted(model):
+    edit(Path("nodes.csv"), 5, "north", "harbour")
+    result = runner.invoke(app, ["predict", "m.residua", "--nodes", "nodes.csv", "--edges", "edges.csv"])
+    assert result.exit_code == 0
+    assert "harbour" in result.stderr
+
+
+def test_trees_are_predicted_from_once_trusted(folder, monkeypatch, capsys):
+    run("fit nodes.csv edges.csv --target price --base trees")
+    assert "add --trust" in stopped("predict model.residua", monkeypatch, capsys)
+    run("predict model.residua --trust")
+
+
+def test_a_dry_run_tells_what_a_fit_would_take_and_writes_nothing(folder):
+    told = run("fit nodes.csv edges.csv --target price --dry-run -o dry.residua")
+    assert "B available" in told
+    assert not (folder / "dry.residua").exists()
+
+
+def test_a_fit_that_would_not_fit_into_memory_is_refused_before_it_begins(folder, monkeypatch, capsys):
+    monkeypatch.setattr("residua.resources.available_bytes", lambda: 1e3)
+    line = stopped("fit nodes.csv edges.csv --target price -o m.residua", monkeypatch, capsys)
+    assert "this fit would take" in line
+    assert "0 MB are available" in line
