@@ -43,7 +43,7 @@ def write_atomically(
 
 @contextmanager
 def _beside(target: Path) -> Iterator[tuple[Path, BinaryIO]]:
-    """A new file in the same folder, locked, and gone at the end unless it has been moved."""
+    """Open a new file in the same folder, locked, and gone at the end unless it has been moved."""
     temporary = target.with_name(f"{_prefix(target)}{secrets.token_hex(8)}.tmp")
     try:
         with open(temporary, "xb") as file:
@@ -58,7 +58,7 @@ def _beside(target: Path) -> Iterator[tuple[Path, BinaryIO]]:
 
 
 def _prefix(target: Path) -> str:
-    """What the names of all files written for ``target`` begin with; short, however long its own name is."""
+    """Return what the names of all files written for ``target`` begin with; short, however long its own name is."""
     return f".residua-{hashlib.sha256(os.fsencode(target.name)).hexdigest()[:8]}-"
 
 

@@ -15,7 +15,7 @@ MIN_LABELS = 3
 
 
 def check_graph(graph: Any) -> Graph:
-    """``graph`` is a Graph."""
+    """Refuse what is not a Graph."""
     if not isinstance(graph, Graph):
         raise TypeError(
             f"graph is {type(graph).__name__}, not a residua.Graph; "
@@ -25,7 +25,7 @@ def check_graph(graph: Any) -> Graph:
 
 
 def check_values(values: Any, graph: Graph, name: str) -> np.ndarray:
-    """(n,) floats in the order of the nodes, NaN where unknown, never infinite."""
+    """Return values (n,) as floats in the order of the nodes, NaN where unknown, never infinite."""
     check_index(values, graph, name)
     try:
         array = np.array(values, dtype=float)
@@ -45,7 +45,7 @@ def check_values(values: Any, graph: Graph, name: str) -> np.ndarray:
 
 
 def check_known_values(values: Any, graph: Any, name: str, least: int = MIN_LABELS) -> tuple[np.ndarray, np.ndarray]:
-    """The checked values and the mask of known ones, of which there are at least ``least``."""
+    """Return the checked values and the mask of known ones, of which there are at least ``least``."""
     array = check_values(values, check_graph(graph), name)
     known = ~np.isnan(array)
     if known.sum() < least:
@@ -55,7 +55,7 @@ def check_known_values(values: Any, graph: Any, name: str, least: int = MIN_LABE
 
 
 def check_index(table: Any, graph: Graph, name: str) -> None:
-    """A pandas object indexed by node ids must list them in the graph's order."""
+    """Refuse a pandas object that is indexed by node ids in another order than the graph's."""
     if not isinstance(table, pd.DataFrame | pd.Series) or isinstance(table.index, pd.RangeIndex):
         return
     if len(table) != graph.n_nodes:
@@ -68,9 +68,25 @@ def check_index(table: Any, graph: Graph, name: str) -> None:
 def check_features(
     X: Any, graph: Graph, *, optional: bool = False, like: tuple[int, np.ndarray | None] | None = None
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """(n, d) finite floats in the order of the nodes, and the column names of a DataFrame.
+    """Check a table of features.
 
-    ``like`` holds the number and names of the columns that a fitted model expects.
+    Parameters
+    ----------
+    X : array_like of shape (n, d) or None
+        Finite numbers, one row for each node in the order of the graph.
+    graph : Graph
+        The graph.
+    optional : bool, default False
+        Whether X may be None.
+    like : (int, ndarray) tuple, optional
+        Number and names of the columns that a fitted model expects.
+
+    Returns
+    -------
+    features : ndarray of shape (n, d)
+        No columns where X is None.
+    names : ndarray of shape (d,) or None
+        The column names of a DataFrame.
     """
     if X is None:
         if not optional:
@@ -114,13 +130,13 @@ def _check_alike(array: np.ndarray, names: np.ndarray | None, width: int, expect
 
 
 def check_choice(value: Any, choices: tuple, name: str) -> None:
-    """``value`` is one of ``choices``."""
+    """Refuse a value that is none of ``choices``."""
     if not isinstance(value, str | None) or value not in choices:
         raise ValueError(f"{name}={value!r} is unknown; use one of {', '.join(map(repr, choices))}.")
 
 
 def check_count(value: Any, name: str, least: int) -> None:
-    """A whole number, at least ``least``."""
+    """Refuse what is not a whole number, or below ``least``."""
     if not isinstance(value, Integral):
         raise ValueError(f"{name}={value!r} is not a whole number.")
     if value < least:
@@ -128,23 +144,23 @@ def check_count(value: Any, name: str, least: int) -> None:
 
 
 def check_share(value: float, name: str) -> None:
-    """A number strictly between 0 and 1."""
+    """Refuse a number that is not strictly between 0 and 1."""
     if not 0 < value < 1:
         raise ValueError(f"{name}={value} is not between 0 and 1.")
 
 
 def check_fitted(model: Any) -> None:
-    """The model has been fitted."""
+    """Refuse a model that has not been fitted."""
     if not hasattr(model, "field_"):
         raise NotFittedError(f"this {type(model).__name__} is not fitted yet; call fit(X, y, graph=graph) first.")
 
 
 def printable(text: object) -> str:
-    """Text that a file has a part in, without characters that would move a terminal's cursor."""
+    """Return text that a file has a part in, without characters that would move a terminal's cursor."""
     return "".join(letter if letter.isprintable() else "?" for letter in str(text))
 
 
 def one_line(what: object, length: int = 200) -> str:
-    """The same, kept short and on one line."""
+    """Return the same, kept short and on one line."""
     text = printable(" ".join(str(what).split())) or type(what).__name__
     return text if len(text) <= length else text[: length - 3] + "..."

@@ -23,8 +23,14 @@ def compiled(function: Callable[..., Any] | None = None, **options: Any) -> Any:
 
 
 class Threaded(NamedTuple):
-    """One body compiled twice: ``many`` deals its blocks to threads, ``one`` wakes none, since that takes longer than
-    a small graph.
+    """One body compiled twice; called with whether the work is small, then its arguments.
+
+    Attributes
+    ----------
+    one : callable
+        Works on the thread that calls: to wake another takes longer than a small graph.
+    many : callable
+        Deals its blocks to all threads.
     """
 
     one: Any
