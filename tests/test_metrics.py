@@ -261,7 +261,7 @@ def test_crps_of_many_draws_is_that_of_their_distribution(rng):
 
 
 @pytest.mark.parametrize(
-    ("y", "draws", "told"),
+    ("y", "draws", "message"),
     [
         ([1.0], [1.0], r"draws has shape \(1,\); give at least one row"),
         ([1.0], np.empty((0, 1)), "give at least one row"),
@@ -269,6 +269,6 @@ def test_crps_of_many_draws_is_that_of_their_distribution(rng):
         ([1.0], [[1.0], [np.inf]], "draws is inf at index 0"),
     ],
 )
-def test_crps_of_draws_checks_its_arguments(y, draws, told):
-    with pytest.raises(ValueError, match=told):
+def test_crps_of_draws_checks_its_arguments(y, draws, message):
+    with pytest.raises(ValueError, match=message):
         metrics.sample_crps(y, draws)

@@ -104,8 +104,8 @@ def test_a_fit_and_its_prediction_are_the_same(monkeypatch, rng):
         fit = residua.fit_correlation(r, graph, logdet=Cholesky())
         model = GraphRegressor("linear", logdet=Cholesky()).fit(X, y, graph=graph)
         mean, std = model.predict(return_std=True)
-        alone = Conditional(graph, ~np.isnan(r), 0.9).leave_one_out(np.nan_to_num(r))
-        return (fit.alpha["edge"], fit.beta, fit.alpha_stderr["edge"], mean, std, alone.error, alone.variance)
+        left_out = Conditional(graph, ~np.isnan(r), 0.9).leave_one_out(np.nan_to_num(r))
+        return (fit.alpha["edge"], fit.beta, fit.alpha_stderr["edge"], mean, std, left_out.error, left_out.variance)
 
     for one, other in zip(*both(monkeypatch, graph, ask), strict=True):
         assert_allclose(other, one, rtol=1e-6, atol=1e-7)

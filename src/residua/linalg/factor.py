@@ -199,6 +199,7 @@ def identity_minus(A: Shifted, room: sp.sparray | None = None) -> sp.csc_array:
 
 @compiled
 def _widest_level(indptr, indices):
+    """Return the rows of the widest level; scipy walks breadth-first too, but forgets the levels."""
     n = len(indptr) - 1
     degree = np.zeros(n, np.int64)
     for i in range(n):

@@ -44,8 +44,8 @@ def compiled_twice(**options: Any) -> Callable[[Any], Threaded]:
     """Compile a body with ``prange`` for one thread, where that is ``range``, and for many."""
 
     def compile_both(function: Any) -> Threaded:
-        alone = FunctionType(function.__code__, function.__globals__, function.__name__)
-        alone.__qualname__ = f"{function.__qualname__}_small"  # numba's cache goes by names, not by options
-        return Threaded(compiled(alone, **options), compiled(function, parallel=True, **options))
+        single = FunctionType(function.__code__, function.__globals__, function.__name__)
+        single.__qualname__ = f"{function.__qualname__}_small"  # numba's cache goes by names, not by options
+        return Threaded(compiled(single, **options), compiled(function, parallel=True, **options))
 
     return compile_both

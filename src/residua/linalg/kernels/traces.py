@@ -2,7 +2,7 @@
 
     tr S = sum_i S_ii,   tr S^2 = sum_ij S_ij^2,   tr S^3 = sum_ij (S^2)_ij S_ij,   tr S^4 = sum_ij (S^2)_ij^2
 
-S normalised adjacency.
+S normalised adjacency. A sparse product by scipy would hold all of S^2 at once; here it is one row.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ PARTS = 8  # of the blocks, where a thread needs room for a whole row
 
 @compiled(parallel=True)
 def low_traces(indptr, indices, weights, scale, blocks):
-    """``tr S`` and ``tr S^2`` by block."""
+    """Return ``tr S`` and ``tr S^2`` by block."""
     partial = np.zeros((len(blocks) - 1, 2))
     for block in prange(len(blocks) - 1):
         for i in range(blocks[block], blocks[block + 1]):
@@ -61,7 +61,7 @@ def _power_traces_of(rows, indptr, indices, weights, scale, row, seen, mark, tra
 
 @compiled(parallel=True)
 def power_traces(indptr, indices, weights, scale, blocks):
-    """``tr S^3`` and ``tr S^4`` by block: row i of S^2 is gathered, then met with row i of S and with itself."""
+    """Return ``tr S^3`` and ``tr S^4`` by block: row i of S^2 is gathered, then met with row i of S and with itself."""
     n = len(indptr) - 1
     partial = np.zeros((len(blocks) - 1, 2))
     for part in prange(PARTS):
