@@ -3,11 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.utils.validation import check_is_fitted
 
 import dense
 import residua
@@ -257,3 +258,44 @@ def test_predictions_that_overflow_are_an_error_and_not_infinite(monkeypatch):
     monkeypatch.setattr("residua.field.Conditional.conditional_mean", lambda self, r: np.full(len(r), np.inf))
     with pytest.raises(ValueError, match=r"means at 1 of 5 nodes are not finite: .* bring y to a smaller scale"):
         model.predict()
+
+
+# The fitted value
+
+
+LEARNED = ["alpha_", "alpha_stderr_", "beta_", "base_", "correlation_", "graph_", "X_", "y_", "outcome_", "field_"]
+LEARNED += ["n_features_in_", "feature_names_in_", "recipe_"]
+
+
+def test_nothing_is_there_before_the_fit():
+    model = GraphRegressor("linear")
+    assert not [name for name in LEARNED if hasattr(model, name)]
+    with pytest.raises(NotFittedError):
+        check_is_fitted(model)
+    for asked in (lambda: model.alpha_, model.predict, model.predict_interval, model.diagnose, model.sample):
+        with pytest.raises(NotFittedError, match="call fit"):
+            asked()
+
+
+@pytest.mark.parametrize("correlation", ["learned", "propagate", None])
+def test_attributes_read_the_fitted_value(correlation):
+    case, X, _, y = problem()
+    model = GraphRegressor("linear", correlation).fit(pd.DataFrame(X, columns=["a", "b"]), y, graph=case.graph)
+    check_is_fitted(model)
+    field = model.field_
+    assert isinstance(field, residua.FittedField)
+    assert (model.alpha_, model.alpha_stderr_, model.beta_) == (field.alpha, field.alpha_stderr, field.beta)
+    assert (model.correlation_ is None) is (correlation != "learned")
+    if model.correlation_:
+        assert model.beta_ == model.correlation_.beta
+    assert model.n_features_in_ == X.shape[1] == len(model.feature_names_in_)
+    assert_array_equal(model.predict(), field.prediction.mean)
+    assert_array_equal(model.predict(y=y), field.condition_on(y).mean)
+
+
+def test_a_recipe_goes_with_one_fit_only():
+    case, X, _, y = problem()
+    model = GraphRegressor("linear").fit(X, y, graph=case.graph)
+    model.recipe_ = "how"
+    assert model.recipe_ == model.field_.recipe == "how"
+    assert not hasattr(model.fit(X, y, graph=case.graph), "recipe_")
