@@ -108,14 +108,13 @@ class Diagnosis:
 def diagnose(field: FittedField) -> Diagnosis:
     """Return the diagnosis of a fitted field, from errors at labels that had no part in the training."""
     own, labels, fit = field.prediction, field.y[field.labelled], field.correlation
-    corrected_error = np.where(own.out_of_sample_labels, own.leave_one_out.error, np.nan)
     interval = fit.interval() if fit else {t: (a, a) for t, a in field.alpha.items()}
     covered = {level: float(np.mean(own.scores <= gaussian_width(level))) for level in LEVELS}
     count, remote = len(own.scores), _remote(field.graph, field.labelled)
     return Diagnosis(
         n_labelled=count,
         r2_base=r2_of_errors(labels, field.outcome.base_out_of_fold_error),
-        r2_corrected=r2_of_errors(labels, corrected_error),
+        r2_corrected=r2_of_errors(labels, own.out_of_sample_error),
         moran_base=_moran(own, field.uncorrected),
         moran_corrected=_moran(own, own.decorrelated),
         alpha=dict(field.alpha),

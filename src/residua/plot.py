@@ -105,7 +105,8 @@ def calibration(model: GraphRegressor, ax: Axes | None = None) -> Axes:
     >>> residua.plot.calibration(model).get_xlabel()
     'intervals claim to cover'
     """
-    z = np.abs(Contents(model).z_scores)
+    check_fitted(model)
+    z = model.field_.prediction.scores
     claimed = np.linspace(0.01, 0.99, 99)
     covered = np.searchsorted(np.sort(z), norm.ppf((1 + claimed) / 2), side="right") / len(z)
     chance = norm.ppf(0.975) * np.sqrt(claimed * (1 - claimed) / len(z))

@@ -125,6 +125,11 @@ class Prediction(Workspace):
         return np.asarray(self.out_of_sample.any(axis=0))
 
     @property
+    def out_of_sample_error(self) -> np.ndarray:
+        """(|L|,) leave-one-out errors, NaN at labels that are not out of sample."""
+        return np.where(self.out_of_sample_labels, self.leave_one_out.error, np.nan)
+
+    @property
     def scores(self) -> np.ndarray:
         """Absolute leave-one-out errors in standard deviations, at labels out of sample."""
         unseen = self.out_of_sample_labels

@@ -134,15 +134,7 @@ class Contents:
     @cached_property
     def corrected(self) -> np.ndarray:
         """Leave-one-out predictions at known nodes whose label no part of the training has seen."""
-        unseen = self.own.at_known(np.where(self.own.out_of_sample_labels, 0.0, np.nan))
-        return self.predicted[0] + unseen
-
-    @cached_property
-    def z_scores(self) -> np.ndarray:
-        """Leave-one-out errors in standard deviations, at labels out of sample."""
-        mean, std = self.predicted
-        z = ((self.truth - mean) / std)[self.known]
-        return z[self.own.out_of_sample_labels]
+        return self.truth - self.own.at_known(self.own.out_of_sample_error)
 
     @cached_property
     def before(self) -> np.ndarray:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 # Leaving labels out takes a factorisation: a glance at a large model is not worth one.
 QUICK = 5_000
+MAIN = ("base", "correlation")  # settings that are always shown
 
 STYLE = (
     "border:1px solid color-mix(in srgb, currentColor 25%, transparent);border-radius:8px;padding:.7em 1em;"
@@ -35,7 +36,8 @@ def model_html(model: GraphRegressor) -> str:
     >>> "not fitted" in model_html(residua.GraphRegressor())
     True
     """
-    rows = [("settings", _settings(model)), *(_found(model.field_) if hasattr(model, "field_") else _nothing())]
+    found = _found(model.field_) if hasattr(model, "field_") else [("state", "not fitted")]
+    rows = [("settings", _settings(model)), *found]
     cells = "".join(
         f'<tr><th style="text-align:left;vertical-align:top;padding:0 1.2em 0 0;font-weight:400;opacity:.7">'
         f'{escape(name)}</th><td style="text-align:left;padding:0">{escape(text)}</td></tr>'
@@ -45,23 +47,11 @@ def model_html(model: GraphRegressor) -> str:
     return f'<div style="{STYLE}">{heading}<table style="border:0;margin:.4em 0 0">{cells}</table></div>'
 
 
-def _nothing() -> Iterator[tuple[str, str]]:
-    yield "state", "not fitted"
-
-
 def _settings(model: GraphRegressor) -> str:
-    """Those that were changed; all others are at their default."""
-    usual = type(model)().get_params(deep=False)
-    given = model.get_params(deep=False)
-    main = [f"{name}={_short(value)}" for name, value in given.items() if name in ("base", "correlation")]
-    return ", ".join(
-        main
-        + [f"{k}={_short(v)}" for k, v in given.items() if k not in ("base", "correlation") and _differs(v, usual[k])]
-    )
-
-
-def _differs(value: Any, usual: Any) -> bool:
-    return value is not usual and repr(value) != repr(usual)
+    """Return base and correlation, and what else was changed; all others are at their default."""
+    usual, given = (m.get_params(deep=False) for m in (type(model)(), model))
+    names = sorted(given, key=lambda name: name not in MAIN)
+    return ", ".join(f"{k}={_short(given[k])}" for k in names if k in MAIN or repr(given[k]) != repr(usual[k]))
 
 
 def _short(value: Any, limit: int = 120) -> str:
@@ -87,10 +77,7 @@ def _accuracy(field: FittedField) -> Iterator[str]:
     yield from _r2(labels, field.outcome.base_out_of_fold_error, "base alone")
     at_hand = field.computed("prediction") and field.prediction.computed("leave_one_out")
     if at_hand or field.graph.n_nodes <= QUICK:
-        own = field.prediction
-        yield from _r2(
-            labels, np.where(own.out_of_sample_labels, own.leave_one_out.error, np.nan), "with the neighbours"
-        )
+        yield from _r2(labels, field.prediction.out_of_sample_error, "with the neighbours")
 
 
 def _r2(labels: np.ndarray, error: np.ndarray, name: str) -> Iterator[str]:
