@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+import residua.moved  # noqa: F401
+
 __version__ = "0.1.0"
 
 # Loaded on first use, so that ``import residua`` and ``residua --help`` are quick.
