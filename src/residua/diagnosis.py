@@ -109,10 +109,10 @@ def diagnose(field: FittedField) -> Diagnosis:
     """Return the diagnosis of a fitted field, from errors at labels that had no part in the training."""
     own, labels, fit = field.prediction, field.y[field.labelled], field.correlation
     interval = fit.interval() if fit else {t: (a, a) for t, a in field.alpha.items()}
-    covered = {level: float(np.mean(own.scores <= gaussian_width(level))) for level in LEVELS}
-    count, remote = len(own.scores), _remote(field.graph, field.labelled)
+    scores, remote = own.scores, _remote(field.graph, field.labelled)
+    covered = {level: float(np.mean(scores <= gaussian_width(level))) for level in LEVELS}
     return Diagnosis(
-        n_labelled=count,
+        n_labelled=len(scores),
         r2_base=r2_of_errors(labels, field.outcome.base_out_of_fold_error),
         r2_corrected=r2_of_errors(labels, own.out_of_sample_error),
         moran_base=_moran(own, field.uncorrected),
@@ -121,7 +121,7 @@ def diagnose(field: FittedField) -> Diagnosis:
         alpha_interval=interval,
         p_value=fit.p_value if fit else None,
         coverages=covered,
-        warnings=tuple(_notes(field, covered, count, remote)),
+        warnings=tuple(_notes(field, covered, len(scores), remote)),
         in_sample=field.in_sample,
         remote=remote is not None,
     )
