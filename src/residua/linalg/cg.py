@@ -104,7 +104,9 @@ class CG:
         return steps, final
 
     @staticmethod
-    def _set_aside(X, x, final, rr, live, done):
+    def _set_aside(
+        X: np.ndarray, x: np.ndarray, final: np.ndarray, rr: np.ndarray, live: np.ndarray, done: np.ndarray
+    ) -> None:
         """Copy the columns marked ``done`` from the working block to the caller's."""
         if x is not X:
             X[:, live[done]] = x[:, done]

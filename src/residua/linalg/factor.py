@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib.util import find_spec
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -70,7 +71,7 @@ class Factor:
         self.solve = lu.solve
         self._lower = lambda: lu.L
 
-    def _factor_cholmod(self):
+    def _factor_cholmod(self) -> None:
         from sksparse.cholmod import CholmodNotPositiveDefiniteError, cholesky
 
         try:
@@ -158,7 +159,7 @@ def pair_sums(rows: sp.csr_array, Z: sp.csr_array) -> np.ndarray:
 
 
 @compiled
-def _pair_sums(indptr, indices, data, z_indptr, z_indices, z_data):
+def _pair_sums(indptr: Any, indices: Any, data: Any, z_indptr: Any, z_indices: Any, z_data: Any) -> Any:
     out = np.zeros(len(indptr) - 1)
     for i in range(len(out)):
         for e in range(indptr[i], indptr[i + 1]):
@@ -198,7 +199,7 @@ def identity_minus(A: Shifted, room: sp.sparray | None = None) -> sp.csc_array:
 
 
 @compiled
-def _widest_level(indptr, indices):
+def _widest_level(indptr: Any, indices: Any) -> Any:
     """Return the rows of the widest level; scipy walks breadth-first too, but forgets the levels."""
     n = len(indptr) - 1
     degree = np.zeros(n, np.int64)

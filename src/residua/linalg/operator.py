@@ -184,7 +184,7 @@ class Sparse(Matrix):
 
     arrays: Arrays
 
-    def __init__(self, indptr, indices, weights, scale):
+    def __init__(self, indptr: np.ndarray, indices: np.ndarray, weights: np.ndarray | None, scale: np.ndarray):
         self.scale = np.ascontiguousarray(scale)
         self.dtype = self.scale.dtype
         self.indptr = np.ascontiguousarray(indptr, np.int64)
@@ -220,13 +220,21 @@ class Sparse(Matrix):
             return None, None
         return code.astype(np.uint8 if len(table) <= 2**8 else np.uint16)[self.indices], table
 
-    def combine(self, V, p, Z=None, q=None, out=None, inner=True):
+    def combine(
+        self,
+        V: np.ndarray,
+        p: np.ndarray,
+        Z: np.ndarray | None = None,
+        q: np.ndarray | None = None,
+        out: np.ndarray | None = None,
+        inner: bool = True,
+    ) -> tuple[np.ndarray, np.ndarray]:
         out = np.empty_like(V) if out is None else out
         if not all(a is None or (a.flags.c_contiguous and a.dtype == self.dtype) for a in (V, Z, out)):
             # Kernels read and write rows of one type, end to end.
-            V, Z = (None if a is None else np.ascontiguousarray(a, self.dtype) for a in (V, Z))
-            out[...], dots = self.combine(V, p, Z, q, inner=inner)
-            return out, dots
+            Z = None if Z is None else np.ascontiguousarray(Z, self.dtype)
+            out[...], found = self.combine(np.ascontiguousarray(V, self.dtype), p, Z, q, inner=inner)
+            return out, found
         p = np.ascontiguousarray(p, self.dtype)
         q = None if Z is None else np.ascontiguousarray(q, self.dtype)
         k = V.shape[1]
@@ -359,7 +367,15 @@ class Shifted(Operator):
     def diagonal(self) -> np.ndarray:
         return 1 - self.alpha * self.S.diagonal()
 
-    def combine(self, V, p, Z=None, q=None, out=None, inner=True):
+    def combine(
+        self,
+        V: np.ndarray,
+        p: np.ndarray,
+        Z: np.ndarray | None = None,
+        q: np.ndarray | None = None,
+        out: np.ndarray | None = None,
+        inner: bool = True,
+    ) -> tuple[np.ndarray, np.ndarray]:
         p = np.asarray(p, self.dtype)
         if Z is None:
             return self.S.combine(V, -self.alpha * p, V, p, out, inner)

@@ -17,7 +17,7 @@ from residua.linalg.operator import Matrix
 class Eigen(Strategy):
     """Exact, by dense eigenvalues once (one term) or a dense inverse at each alpha (several). For small matrices."""
 
-    def prepare(self, terms, subset=None):
+    def prepare(self, terms: Sequence[Matrix], subset: np.ndarray | None = None) -> Ratio:
         subset = positions(subset)
         return SpectrumRatio(terms[0], subset) if len(terms) == 1 else DenseRatio(terms, subset)
 
@@ -28,7 +28,7 @@ class Cholesky(Strategy):
 
     cholmod: bool | None = None
 
-    def prepare(self, terms, subset=None):
+    def prepare(self, terms: Sequence[Matrix], subset: np.ndarray | None = None) -> Ratio:
         return FactorRatio(list(terms), positions(subset), self.cholmod)
 
 
@@ -41,10 +41,10 @@ class SpectrumRatio(Ratio):
         self.all = np.linalg.eigvalsh(dense)
         self.part = np.linalg.eigvalsh(dense[np.ix_(subset, subset)])
 
-    def value(self, alpha):
+    def value(self, alpha: np.ndarray) -> Estimate:
         return Estimate(float(np.log1p(-alpha[0] * self.all).sum() - np.log1p(-alpha[0] * self.part).sum()))
 
-    def gradient(self, alpha):
+    def gradient(self, alpha: np.ndarray) -> Estimate:
         slope = [(x / (1 - alpha[0] * x)).sum() for x in (self.all, self.part)]
         return Estimate(np.array([slope[1] - slope[0]]), np.zeros(1))
 
@@ -60,14 +60,14 @@ class DenseRatio(Ratio):
         self.part = [S[np.ix_(subset, subset)] for S in self.all]
 
     @staticmethod
-    def _matrix(terms, alpha):
+    def _matrix(terms: list[np.ndarray], alpha: np.ndarray) -> np.ndarray:
         return np.eye(len(terms[0])) - np.tensordot(alpha, terms, axes=1)
 
-    def value(self, alpha):
+    def value(self, alpha: np.ndarray) -> Estimate:
         logdets = [np.linalg.slogdet(self._matrix(terms, alpha))[1] for terms in (self.all, self.part)]
         return Estimate(float(logdets[0] - logdets[1]))
 
-    def gradient(self, alpha):
+    def gradient(self, alpha: np.ndarray) -> Estimate:
         slopes = []
         for terms in (self.all, self.part):
             inverse = np.linalg.inv(self._matrix(terms, alpha))
@@ -93,11 +93,11 @@ class FactorRatio(Ratio):
             self._last = (alpha.tobytes(), [family.factor(alpha) for _, family in self.sides])
         return ((*side, factor) for side, factor in zip(self.sides, self._last[1], strict=True))
 
-    def value(self, alpha):
+    def value(self, alpha: np.ndarray) -> Estimate:
         if not alpha.any():
             return Estimate(0.0)
         return Estimate(float(sum(sign * factor.logdet for sign, _, factor in self._factors(alpha))))
 
-    def gradient(self, alpha):
+    def gradient(self, alpha: np.ndarray) -> Estimate:
         slope = -sum(sign * family.traces(factor) for sign, family, factor in self._factors(alpha))
         return Estimate(slope, np.zeros(len(alpha)))
