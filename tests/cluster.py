@@ -18,7 +18,7 @@ SETTINGS = {
     "distributed.comm.timeouts.connect": "4s",  # how long a worker knocks at one that is dead
     "logging.distributed": "critical",
 }
-WORKERS = ["distributed.nanny", "residua.distributed.pipeline", "residua.backends.dask.features"]
+WORKERS = ["distributed.nanny", "residua.backends.dask.pipeline"]
 
 
 @contextmanager

@@ -81,19 +81,6 @@ def faults(member: Object):
 
 # Still to be written over.
 UNDONE = {
-    "backends/dask/base.py",
-    "backends/dask/blocks.py",
-    "backends/dask/cluster.py",
-    "backends/dask/components.py",
-    "backends/dask/conditional.py",
-    "backends/dask/features.py",
-    "backends/dask/graph.py",
-    "backends/dask/likelihood.py",
-    "backends/dask/matrix.py",
-    "backends/dask/output.py",
-    "backends/dask/pipeline.py",
-    "backends/dask/propagation.py",
-    "backends/dask/ratio.py",
     "cli/scheduler.py",
     "field/propagation.py",
     "field/training_loss.py",

@@ -9,13 +9,15 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import ndtri
 
+from residua.linalg.rows import LOCAL, Rows
+
 
 def gaussian_width(coverage: float) -> float:
     """Return the width of the central interval of a normal distribution that holds this share."""
     return float(ndtri((1 + coverage) / 2))
 
 
-def conformal_quantile(scores: np.ndarray, coverage: float) -> float:
+def conformal_quantile(scores: np.ndarray, coverage: float, rows: Rows = LOCAL) -> float:
     """Return the width that covers this share of labels.
 
     Parameters
@@ -24,8 +26,11 @@ def conformal_quantile(scores: np.ndarray, coverage: float) -> float:
         Absolute errors in standard deviations, of labels left out.
     coverage : float
         Share of labels, between 0 and 1.
+    rows : Rows
+        Reductions over all labels, where this process has some of them.
     """
-    scores = np.sort(scores)
-    rank = int(np.ceil((len(scores) + 1) * coverage))
+    count = int(rows.sum(len(scores)))
+    rank = int(np.ceil((count + 1) * coverage))
+    widest = rows.kth_smallest(scores, min(rank, count))
     # With few labels no finite width has the guarantee: fall back to the widest seen or the Gaussian's.
-    return float(scores[rank - 1]) if rank <= len(scores) else max(scores[-1], gaussian_width(coverage))
+    return widest if rank <= count else max(widest, gaussian_width(coverage))

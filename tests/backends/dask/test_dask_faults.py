@@ -1,22 +1,24 @@
 """A killed worker costs time and changes nothing; a killed scheduler is one clear error."""
 
+import os
+import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
+from functools import partial
 
 import numpy as np
 import pytest
-from distributed import Client
+from distributed import Client, get_worker
 
 import residua
 import residua.field
 from cluster import kill_worker, local_cluster, start, stop
 from graphs import small_world
 from residua import distributed as rd
-from residua.backends.dask import iteration
-from residua.field.polish import polished
+from residua.backends.dask import model
 
 STRATEGY = residua.Lanczos(probes=4, steps=12)
 
@@ -30,31 +32,53 @@ def again_and_again(call):
         call()
 
 
-def test_a_fit_goes_on_when_a_worker_is_killed(monkeypatch):
+def test_a_fit_goes_on_when_a_worker_is_killed(tmp_path, monkeypatch):
+    """A member kills its own worker in the middle of a Lanczos run on the unlabelled nodes."""
     case = small_world(n=120)
     r = residuals(case)
-    alone = residua.fit_correlation(r, case.graph, logdet=STRATEGY)
-    expected = alone.profile.result(polished(alone.profile, np.arctanh([alone.alpha["edge"]])), ("edge",))
-    killed = []
-    step = iteration._step
-
-    def step_and_kill(matrix, states):
-        if not killed and matrix.n < case.n:  # inside a Lanczos run on the unlabelled nodes
-            matrix.cluster.fetch(matrix.cluster.each(iteration._partial, states))
-            killed.append(kill_worker(client, client.who_has(states[0])[states[0].key][0]))
-        return step(matrix, states)
-
+    expected = residua.fit_correlation(r, case.graph, logdet=STRATEGY)
+    monkeypatch.setattr(model, "_fit_correlation", partial(_fit_and_die, once=tmp_path / "died", n=case.n))
     with local_cluster() as client:
         graph = rd.DistributedGraph.from_graph(client, case.graph, blocks=3)
-        monkeypatch.setattr(iteration, "_step", step_and_kill)
+        before = set(client.nthreads())
         found = rd.fit_correlation(client, r, graph, logdet=STRATEGY)
-        mean = rd.predict(client, r, graph, found, draws=2).mean.to_numpy()
-        assert killed
-        assert killed[0] not in client.nthreads()  # it died, and did not come back as the same
+        assert (tmp_path / "died").read_text() in before - set(client.nthreads())  # it did not come back as the same
+        values = rd.predict(client, r, graph, found, draws=2)
+        kill_worker(client, graph.cluster.homes[0])  # what it held has a copy elsewhere
+        mean = values.mean.to_numpy()
+        np.testing.assert_allclose(found.interval()["edge"], expected.interval()["edge"], rtol=1e-6)
     assert found.alpha["edge"] == pytest.approx(expected.alpha["edge"], rel=1e-8)
     assert found.log_likelihood == pytest.approx(expected.log_likelihood, rel=1e-8)
-    filled = residua.field.Conditional(case.graph, case.labelled, found.alpha).extend(r)
+    filled = residua.field.Conditional(case.graph, case.labelled, found.alpha).conditional_mean(r)
     np.testing.assert_allclose(mean, filled, rtol=1e-8, atol=1e-8)
+
+
+def _fit_and_die(graph, y, strategy, once, n):
+    product = type(graph.S).combine
+
+    def combine(S, *given, **options):
+        if S.shape[0] < n and graph.rows.rank == 1 and not once.exists():
+            once.write_text(get_worker().address)
+            os.kill(os.getpid(), signal.SIGKILL)
+        return product(S, *given, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(graph.S), "combine", combine)
+        labelled = ~np.isnan(y)
+        return model.without_rows(residua.field.Correlator(graph, labelled, strategy)(y[labelled])), {}
+
+
+def test_a_gang_that_kills_a_worker_each_time_gives_up():
+    with local_cluster(workers=2) as client:
+        graph = rd.DistributedGraph.from_graph(client, small_world(n=50).graph)
+        with pytest.raises(rd.WorkersLost, match="died 4 times at the same computation"):
+            graph.gang(_die)
+
+
+def _die(graph):
+    if graph.rows.rank == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return graph.rows.sum(1.0), {}
 
 
 @pytest.fixture

@@ -1,9 +1,9 @@
-"""The same model past one machine: S in row blocks on the workers of a Dask cluster.
+"""One model past one machine: S in row blocks on the workers of a Dask cluster; no solver and no statistics.
 
     w_b = S_b [v_b, halo_b]        halo_b: the rows of other blocks that block b has a neighbour in
 
-CG and Lanczos need products and inner products alone. Each block keeps its rows of S and of every vector; a product
-moves the halo, and the inner products ride along with it. Needs the extra ``residua[dask]``.
+A gang of tasks, one for each block, runs the model of one machine on its own rows; products fetch the halo, and
+inner products are summed over the gang. Needs the extra ``residua[dask]``.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ _HOME = {
     "DistributedFit": "pipeline",
     "DistributedGraph": "graph",
     "LinearBase": "base",
-    "Predicted": "conditional",
+    "Predicted": "model",
     "SchedulerLost": "cluster",
     "Vector": "vectors",
     "WorkersLost": "cluster",
     "fit": "pipeline",
-    "fit_correlation": "likelihood",
-    "neighbour_features": "features",
-    "predict": "conditional",
-    "propagate": "propagation",
+    "fit_correlation": "model",
+    "neighbour_features": "model",
+    "predict": "model",
+    "propagate": "model",
     "write_parquet": "output",
 }
 
@@ -43,15 +43,15 @@ if TYPE_CHECKING:
     from residua.backends.dask.base import LinearBase as LinearBase
     from residua.backends.dask.cluster import SchedulerLost as SchedulerLost
     from residua.backends.dask.cluster import WorkersLost as WorkersLost
-    from residua.backends.dask.conditional import Predicted as Predicted
-    from residua.backends.dask.conditional import predict as predict
-    from residua.backends.dask.features import neighbour_features as neighbour_features
     from residua.backends.dask.graph import DistributedGraph as DistributedGraph
-    from residua.backends.dask.likelihood import fit_correlation as fit_correlation
+    from residua.backends.dask.model import Predicted as Predicted
+    from residua.backends.dask.model import fit_correlation as fit_correlation
+    from residua.backends.dask.model import neighbour_features as neighbour_features
+    from residua.backends.dask.model import predict as predict
+    from residua.backends.dask.model import propagate as propagate
     from residua.backends.dask.output import write_parquet as write_parquet
     from residua.backends.dask.pipeline import DistributedFit as DistributedFit
     from residua.backends.dask.pipeline import fit as fit
-    from residua.backends.dask.propagation import propagate as propagate
     from residua.backends.dask.vectors import Vector as Vector
 
 

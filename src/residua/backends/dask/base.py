@@ -1,70 +1,76 @@
-"""Bases on row blocks: least squares by normal equations, and any regressor that learns from dask collections.
-
-theta = (Z'Z)^-1 Z'y,    Z = [1, (x - centre) / spread] at labelled nodes
-"""
+"""Bases on row blocks: the linear ones of one machine, and any regressor that learns from dask collections."""
 
 from __future__ import annotations
 
 import copy
+from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
-from residua.backends.dask.vectors import Vector, chosen, count_known, from_numpy, known
+from residua.backends.dask.exchange import Gang
+from residua.backends.dask.vectors import Vector, chosen, from_numpy, known
+from residua.bases import linear
+from residua.bases.base import Task
 from residua.validation import check_choice, check_count
 
 
 class LinearBase:
-    """``y = Z theta``: no column ("zero"), a constant ("mean"), or a constant and the features ("linear").
+    """A mean of no column ("zero"), a constant ("mean"), or a constant and the features ("linear").
 
     Parameters
     ----------
-    name : which of them
+    name : str
+        Which of them.
 
     Attributes
     ----------
-    coefficients : theta, of standardised features
+    local : residua.bases.linear.LinearBase
+        The base of one machine, once it is fitted.
     """
 
     def __init__(self, name: str = "linear"):
         check_choice(name, ("zero", "mean", "linear"), "base")
-        self.name = name
-        self.coefficients = np.empty(0)
-        self.centre = self.spread = np.empty(0)
+        self.name, self.local = name, linear.LinearBase(name)
 
-    def standardise(self, X: Vector | None, y: Vector) -> LinearBase:
-        """Learn centre and spread of the features at labelled nodes; enough to ask for the design."""
-        if self.name == "linear":
-            if X is None:
-                raise ValueError('X is None; base "linear" needs features, base "mean" does not.')
-            count = float(y.total(count_known))
-            self.centre = X.total(_sum_known, y) / count
-            spread = np.sqrt(X.total(_squares_known, y, [self.centre] * len(y.parts)) / count)
-            self.spread = np.where(spread > 1e-12 * np.abs(self.centre), spread, 1.0)
-        return self
-
-    def design(self, X: Vector | None, y: Vector) -> Vector | None:
-        """Columns Z (n, d); None for base "zero"."""
-        if self.name == "zero":
-            return None
-        if self.name == "mean" or X is None:
-            return y.map(_ones)
-        return X.map(_design, [(self.centre, self.spread)] * len(X.parts))
+    @property
+    def coefficients(self) -> np.ndarray:
+        """Those of standardised features."""
+        return self.local.coefficients
 
     def fit(self, X: Vector | None, y: Vector) -> LinearBase:
-        """Ordinary least squares on the labelled nodes, y (n,) NaN where unknown."""
-        Z = self.standardise(X, y).design(X, y)
-        if Z is not None:
-            products = Z.total(_normal_equations, y)
-            self.coefficients = np.linalg.pinv(products[:, :-1], rcond=1e-13, hermitian=True) @ products[:, -1]
+        """Fit by ordinary least squares on the labelled nodes, y (n,) NaN where unknown."""
+        if X is None and self.name == "linear":
+            raise ValueError('X is None; base "linear" needs features, base "mean" does not.')
+        self.local, _ = y.cluster.gang(partial(_least_squares, self.local), _parts(X, y), y.parts)
         return self
 
     def predict(self, X: Vector | None, like: Vector) -> Vector:
-        """(n,) for every node; ``like`` is any column of the graph."""
-        Z = self.design(X, like)
-        return like.map(np.zeros_like) if Z is None else Z.map(_times, [self.coefficients] * len(Z.parts))
+        """Return predictions (n,) for every node; ``like`` is any column of the graph."""
+        return like.map(_linear, _parts(X, like), [self.local] * len(like.parts))
+
+
+def _parts(X: Vector | None, like: Vector) -> list[Any]:
+    return [None] * len(like.parts) if X is None else X.parts
+
+
+def features_of_block(X: np.ndarray | None, y: np.ndarray) -> np.ndarray:
+    """Return X (rows, d), with d = 0 where there are no features."""
+    return np.empty((len(y), 0)) if X is None else X
+
+
+def _least_squares(base: linear.LinearBase, gang: Gang, X: np.ndarray | None, y: np.ndarray) -> tuple[Any, dict]:
+    graph: Any = SimpleNamespace(rows=gang)  # least squares ask for no edge
+    base.fit(Task(graph, features_of_block(X, y), y, ~np.isnan(y), folds=2, random_state=0), None)
+    return base, {}
+
+
+def _linear(y: np.ndarray, X: np.ndarray | None, base: linear.LinearBase) -> np.ndarray:
+    X = features_of_block(X, y)
+    return base.design(X) @ base.coefficients
 
 
 class DaskRegressor:
@@ -75,9 +81,12 @@ class DaskRegressor:
 
     Parameters
     ----------
-    estimator : has ``fit(X, y)`` and ``predict(X)`` on dask arrays; it is not changed
-    folds : of the cross-fitting
-    random_state : which node is in which fold
+    estimator : object
+        Has ``fit(X, y)`` and ``predict(X)`` on dask arrays; it is not changed.
+    folds : int
+        Of the cross-fitting.
+    random_state : int
+        Which node is in which fold.
     """
 
     def __init__(self, estimator: Any, folds: int = 5, random_state: int = 0):
@@ -90,7 +99,7 @@ class DaskRegressor:
         self.name = type(estimator).__name__
 
     def fit(self, X: Vector, y: Vector, columns: int) -> Vector:
-        """Learn from the labelled nodes; their out-of-fold residuals (n,), NaN elsewhere."""
+        """Learn from the labelled nodes; return their out-of-fold residuals (n,), NaN elsewhere."""
         starts = np.cumsum(y.sizes) - y.sizes
         given = [(int(start), self.folds, self.random_state) for start in starts]
         fold = y.map(_folds, given)
@@ -112,7 +121,7 @@ class DaskRegressor:
         return fresh.fit(_rows(X, mask).to_dask(columns), _rows(y, mask).to_dask())
 
     def predict(self, X: Vector, columns: int) -> Vector:
-        """(n,) for every node."""
+        """Return predictions (n,) for every node."""
         return _predicted(self.estimator_, X, columns)
 
 
@@ -121,7 +130,7 @@ def _rows(values: Vector, mask: Vector) -> Vector:
 
 
 def _predicted(estimator: Any, X: Vector, columns: int) -> Vector:
-    """Predictions as a Vector, whatever collection they come in."""
+    """Return predictions as a Vector, whatever collection they come in."""
     found = estimator.predict(X.to_dask(columns))
     if hasattr(found, "to_dask_array"):  # a dask Series
         found = found.to_dask_array(lengths=X.sizes[X.sizes > 0].tolist())
@@ -132,31 +141,6 @@ def _predicted(estimator: Any, X: Vector, columns: int) -> Vector:
     futures = iter(X.cluster.client.compute(list(pieces)))
     parts = [next(futures) if there else X.cluster.run(np.zeros, 0, block=b) for b, there in enumerate(filled)]
     return Vector(X.cluster, parts, X.sizes)
-
-
-def _sum_known(X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    return X[~np.isnan(y)].sum(axis=0)
-
-
-def _squares_known(X: np.ndarray, y: np.ndarray, centre: np.ndarray) -> np.ndarray:
-    return ((X[~np.isnan(y)] - centre) ** 2).sum(axis=0)
-
-
-def _ones(y: np.ndarray) -> np.ndarray:
-    return np.ones((len(y), 1))
-
-
-def _design(X: np.ndarray, scales: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-    return np.column_stack([np.ones(len(X)), (X - scales[0]) / scales[1]])
-
-
-def _normal_equations(Z: np.ndarray, y: np.ndarray) -> np.ndarray:
-    there = ~np.isnan(y)
-    return Z[there].T @ np.column_stack([Z[there], y[there]])
-
-
-def _times(Z: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
-    return Z @ coefficients
 
 
 def _folds(y: np.ndarray, given: tuple[int, int, int]) -> np.ndarray:

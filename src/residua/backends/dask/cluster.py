@@ -1,23 +1,33 @@
-"""A Dask cluster as the solvers use it: tasks that live with their block, and waits that end.
+"""A Dask cluster as the model uses it: tasks that live with their block, gangs of them, and waits that end.
 
-Tasks are pure, so what a killed worker held is computed again from what it was made of. What cannot be mended, a lost
-scheduler or no worker at all, is one clear error.
+Tasks are pure, so what a killed worker held is computed again from what it was made of; a gang that lost a member
+starts anew on those that live. What cannot be mended, a lost scheduler or no worker at all, is one clear error.
 """
 
 from __future__ import annotations
 
 import secrets
+import sys
+import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
-from contextlib import contextmanager
-from typing import Any
+from contextlib import contextmanager, nullcontext
+from functools import cached_property
+from typing import Any, NamedTuple
 
-from distributed import Client, Future, KilledWorker, wait
+import numba
+import numpy as np
+from distributed import Client, Future, KilledWorker, get_worker, secede, wait
 from distributed.comm.core import CommClosedError
+from numba.core import config
+
+from residua.backends.dask.exchange import Gang, PeerLost, close_boxes, open_boxes
 
 POLL = 2.0  # seconds between two looks at the cluster while a result is awaited
 PATIENCE = 60.0  # seconds without any worker before a fit gives up
+ATTEMPTS = 4  # at a gang whose workers die, as Dask has for a task
 
 
 class SchedulerLost(ConnectionError):
@@ -33,8 +43,10 @@ class Cluster:
 
     Parameters
     ----------
-    client : a connected ``distributed.Client``
-    blocks : row blocks; by default one for each worker
+    client : distributed.Client
+        Connected to a scheduler.
+    blocks : int or None
+        Row blocks; by default one for each worker.
     """
 
     def __init__(self, client: Client, blocks: int | None = None):
@@ -44,6 +56,8 @@ class Cluster:
         if not self.homes:
             raise WorkersLost(f"the scheduler at {self.address} has no worker; start one: dask worker {self.address}.")
         self.blocks = blocks or len(self.homes)
+        self.homes = self.homes[: self.blocks]
+        self.token = secrets.token_hex(4)  # in the names of all its tasks
 
     @property
     def address(self) -> str:
@@ -51,7 +65,7 @@ class Cluster:
 
     def run(self, f: Callable[..., Any], *args: Any, block: int | None = None) -> Future:
         """One task, at the home of ``block`` while that worker lives."""
-        key = f"residua-{getattr(f, '__name__', 'task').strip('_')}-{secrets.token_hex(8)}"
+        key = f"residua-{getattr(f, '__name__', 'task').strip('_')}-{self.token}{secrets.token_hex(8)}"
         place = {} if block is None else {"workers": [self.homes[block % len(self.homes)]], "allow_other_workers": True}
         return self.client.submit(f, *args, key=key, pure=False, **place)
 
@@ -65,16 +79,118 @@ class Cluster:
             self._await(list(futures))
             return self.client.gather(list(futures))
 
-    def keep_twice(self, futures: Sequence[Future]) -> None:
-        """A second copy of each result on another worker, so that the loss of one costs no computing before it."""
-        if len(self.homes) > 1:
-            with self.guarded():
-                self._await(list(futures))
-                self.client.replicate(list(futures), n=2)
+    def gang(self, f: Callable[..., Any], *arguments: Sequence[Any]) -> tuple[Any, dict[str, list[Future]]]:
+        """Run ``f(gang, ...)`` for all blocks at once, given the block's item of each of ``arguments``.
+
+        Parameters
+        ----------
+        f : callable
+            Returns a small value, the same for every member, and arrays by name.
+        arguments : sequences
+            Items by block.
+
+        Returns
+        -------
+        value : Any
+        columns : dict of str to list of Future
+            The arrays, block by block, each on two workers where there are two.
+        """
+        items = list(zip(*arguments, strict=True))
+        with self.guarded():
+            self._await([x for row in items for x in row if isinstance(x, Future)])
+            for _ in range(ATTEMPTS):
+                futures = self._try_gang(f, items)
+                if futures is not None:
+                    return self._results(futures)
+        raise WorkersLost(
+            f"workers died {ATTEMPTS} times at the same computation, most likely out of memory; use more or larger "
+            "workers."
+        )
+
+    def _try_gang(self, f: Callable[..., Any], items: Sequence[tuple]) -> list[Future] | None:
+        """Run a gang; None where a worker died in the meantime, an error of a member as itself."""
+        self._replace_dead()
+        token = self.token + secrets.token_hex(8)
+        addresses = [self.homes[b % len(self.homes)] for b in range(len(items))]
+        try:
+            self.client.run(open_boxes, token, addresses, workers=list(set(addresses)))
+        except (OSError, KeyError, ValueError):
+            self.client.run(close_boxes, token, on_error="ignore")
+            return None
+        futures = [
+            # There and nowhere else: the others send their messages to this worker.
+            self.client.submit(
+                _member, f, token, b, addresses, *row, key=f"residua-gang-{token}-{b}", pure=False, workers=[address]
+            )
+            for b, (address, row) in enumerate(zip(addresses, items, strict=True))
+        ]
+        if self._all_finish(futures, addresses):
+            return futures
+        self.client.run(close_boxes, token, on_error="ignore")
+        self._all_finish(futures, addresses, wait_for_all=True)
+        errors = [future.exception() for future in futures if future.status == "error"]
+        self.client.cancel(futures)
+        for error in errors:
+            if not isinstance(error, PeerLost):
+                raise error
+        return None
+
+    def _all_finish(self, futures: list[Future], addresses: Sequence[str], wait_for_all: bool = False) -> bool:
+        """Wait until all have a result; False as soon as one fails, or, ``wait_for_all``, once all have ended."""
+        pending = list(futures)
+        while pending:
+            try:
+                with self.client.as_current():
+                    pending = list(wait(pending, timeout=POLL, return_when="FIRST_COMPLETED").not_done)
+            except TimeoutError:
+                alive = self._alive()
+                if wait_for_all:
+                    pending = [future for future in pending if addresses[futures.index(future)] in alive]
+                elif not alive.issuperset(addresses):
+                    return False
+                else:
+                    self._check_stranded()
+            if not wait_for_all and any(future.status == "error" for future in futures):
+                return False
+        return all(future.status == "finished" for future in futures)
+
+    def _results(self, futures: list[Future]) -> tuple[Any, dict[str, list[Future]]]:
+        if len(self.homes) > 1:  # the loss of one worker costs no computing before it
+            self.client.replicate(futures, n=2)
+        small = self.fetch(self.each(_small, futures))
+        for category, message in dict.fromkeys(warning for one in small for warning in one.warnings):
+            warnings.warn(message, category, stacklevel=4)
+        names = small[0].names
+        return small[0].value, {name: self.each(_column, futures, [name] * len(futures)) for name in names}
+
+    def _replace_dead(self) -> None:
+        """Give the blocks of dead workers to others."""
+        alive = sorted(self._alive())
+        spare = [address for address in alive if address not in self.homes]
+        homes: list[str] = []
+        for address in self.homes:
+            if spare and (address not in alive or address in homes):
+                address = spare.pop()
+            homes.append(address if address in alive else alive[len(homes) % len(alive)])
+        self.homes = homes
+
+    def _alive(self) -> set[str]:
+        """Return the workers' addresses, of which there has to be one before long."""
+        since = time.monotonic()
+        while self.client.status == "running":
+            found = self.client.nthreads()
+            if found:
+                return set(found)
+            if time.monotonic() - since > PATIENCE:
+                raise WorkersLost(
+                    f"the scheduler at {self.address} has had no worker for {PATIENCE:.0f} s; start workers, then "
+                    "run this again."
+                )
+            time.sleep(min(POLL, PATIENCE) / 4)
+        raise self._lost()
 
     def _await(self, futures: list[Future]) -> None:
-        alone_since = None
-        while True:
+        while futures:
             if self.client.status != "running":
                 raise self._lost()
             try:
@@ -82,15 +198,13 @@ class Cluster:
                     wait(futures, timeout=POLL)
                 return
             except TimeoutError:
-                if self.client.status == "running" and self.client.nthreads():
-                    alone_since = None
-                    continue
-            alone_since = alone_since or time.monotonic()
-            if time.monotonic() - alone_since > PATIENCE:
-                raise WorkersLost(
-                    f"the scheduler at {self.address} has had no worker for {PATIENCE:.0f} s; start workers, then "
-                    "run this again."
-                )
+                self._alive()
+                self._check_stranded()
+
+    def _check_stranded(self) -> None:
+        """Refuse to wait for a task that no worker may run: the one that it belongs to has died with all copies."""
+        if self.client.run_on_scheduler(_stranded, self.token):
+            raise WorkersLost("results were lost with all workers that had a copy; build the graph anew, then go on.")
 
     @contextmanager
     def guarded(self) -> Iterator[None]:
@@ -115,3 +229,77 @@ class Cluster:
             f"the connection to the Dask scheduler at {self.address} is lost, and with it this computation; "
             "start the scheduler again and run this anew."
         )
+
+
+class Result(NamedTuple):
+    """What a member of a gang returns."""
+
+    value: Any
+    columns: dict[str, np.ndarray]
+    warnings: list[tuple[type[Warning], str]]
+
+
+class Small(NamedTuple):
+    """The part of it that comes to the client."""
+
+    value: Any
+    names: list[str]
+    warnings: list[tuple[type[Warning], str]]
+
+
+def _member(f: Callable[..., Any], token: str, rank: int, addresses: Sequence[str], *items: Any) -> Result:
+    """Run one member of a gang; outside the worker's pool of threads, where two of them might wait for one place."""
+    secede()
+    _unlock_cached_properties()
+    numba.set_num_threads(min(get_worker().state.nthreads, config.NUMBA_NUM_THREADS))  # type: ignore[attr-defined]
+    with _recorder as recorded, Gang(token, rank, addresses) as gang:
+        value, columns = f(gang, *items)
+    return Result(value, columns, list(dict.fromkeys((w.category, str(w.message)) for w in recorded)))
+
+
+def _unlock_cached_properties() -> None:
+    """Let members in one process wait for each other's messages inside a cached property.
+
+    Until Python 3.12 it has one lock for all instances.
+    """
+    modules = [module for name, module in sys.modules.items() if name.startswith("residua.")]
+    classes = {cls for module in modules for cls in vars(module).values() if isinstance(cls, type)}
+    for cached in (value for cls in classes for value in vars(cls).values() if isinstance(value, cached_property)):
+        cached.lock = nullcontext()  # type: ignore[attr-defined]
+
+
+class _Recorder:
+    """Warnings of all members in this process: ``catch_warnings`` is not for several threads at once."""
+
+    def __init__(self) -> None:
+        self.lock, self.members = threading.Lock(), 0
+
+    def __enter__(self) -> list[warnings.WarningMessage]:
+        with self.lock:
+            if not self.members:
+                self.catcher = warnings.catch_warnings(record=True)
+                self.recorded: Any = self.catcher.__enter__()
+                warnings.simplefilter("always")
+            self.members += 1
+            return self.recorded
+
+    def __exit__(self, *error: object) -> None:
+        with self.lock:
+            self.members -= 1
+            if not self.members:
+                self.catcher.__exit__(None, None, None)
+
+
+_recorder = _Recorder()
+
+
+def _small(result: Result) -> Small:
+    return Small(result.value, list(result.columns), result.warnings)
+
+
+def _column(result: Result, name: str) -> np.ndarray:
+    return result.columns[name]
+
+
+def _stranded(token: str, dask_scheduler: Any) -> bool:
+    return any(token in str(task.key) for task in dask_scheduler.unrunnable)

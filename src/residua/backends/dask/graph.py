@@ -5,18 +5,18 @@ S = D^-1/2 A D^-1/2,   rows in the order of the node table, cut into blocks of n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
-from distributed import Client
+from distributed import Client, Future
 
 from residua.backends.dask import shuffle
-from residua.backends.dask.blocks import Block, make_block
+from residua.backends.dask.blocks import Block, counts, make_block
 from residua.backends.dask.cluster import Cluster
-from residua.backends.dask.components import Components
-from residua.backends.dask.matrix import BlockMatrix, assemble
+from residua.backends.dask.exchange import Gang
+from residua.backends.dask.matrix import BlockGraph
 from residua.backends.dask.tables import NodeTable, edge_parts, read_frame
 from residua.backends.dask.vectors import Vector, flat, from_numpy
 from residua.graph import Graph
@@ -30,16 +30,26 @@ class DistributedGraph:
 
     Attributes
     ----------
-    S : the normalised adjacency as a ``BlockMatrix``; ``S.halo`` is what a product moves
-    n_nodes, n_edges : counts
+    S : BlockMatrix
+        The normalised adjacency; ``S.halo`` is what a product moves.
+    n_nodes, n_edges : int
+        Counts.
     """
 
-    def __init__(self, cluster: Cluster, S: BlockMatrix, table: NodeTable | None = None, ids: np.ndarray | None = None):
-        self.cluster, self.S, self.table, self._ids = cluster, S, table, ids
-        entries, loops = S.totals(_entries)
-        if not entries:
-            raise ValueError(f"graph has no edges ({S.n} nodes); give at least one edge of positive weight.")
-        self.n_edges = int(entries + loops) // 2
+    def __init__(
+        self,
+        cluster: Cluster,
+        blocks: Sequence[Future],
+        bounds: np.ndarray,
+        table: NodeTable | None = None,
+        ids: np.ndarray | None = None,
+    ):
+        self.cluster, self.blocks, self.table, self._ids = cluster, list(blocks), table, ids
+        halo, entries, loops = zip(*cluster.fetch(cluster.each(counts, blocks)), strict=True)
+        self.S = BlockMatrix(self, np.diff(bounds), np.array(halo))
+        if not sum(entries):
+            raise ValueError(f"graph has no edges ({self.n_nodes} nodes); give at least one edge of positive weight.")
+        self.n_edges = (sum(entries) + sum(loops)) // 2
 
     @classmethod
     def from_parquet(
@@ -60,14 +70,22 @@ class DistributedGraph:
 
         Parameters
         ----------
-        client : a connected ``distributed.Client``
-        edges : path that every worker can read (a file or a folder of files), or a dask DataFrame
-        nodes : the same, a row for each node; their order is the order of all results
-        source, target, weight : columns of ``edges``; weights are 1 where left out
-        id : column of ``nodes``
-        blocks : row blocks; by default one for each worker
-        self_loops : keep edges from a node to itself, or drop them
-        skip_unknown : leave out edges to nodes that are not in ``nodes``, instead of refusing them
+        client : distributed.Client
+            Connected to a scheduler.
+        edges : path or dask DataFrame
+            A file or a folder of files that every worker can read.
+        nodes : path or dask DataFrame
+            The same, a row for each node; their order is the order of all results.
+        source, target, weight : str
+            Columns of ``edges``; weights are 1 where left out.
+        id : str
+            Column of ``nodes``.
+        blocks : int or None
+            Row blocks; by default one for each worker.
+        self_loops : bool
+            Keep edges from a node to itself, or drop them.
+        skip_unknown : bool
+            Leave out edges to nodes that are not in ``nodes``, instead of refusing them.
         """
         if blocks is not None:
             check_count(blocks, "blocks", 1)
@@ -77,8 +95,7 @@ class DistributedGraph:
             names = shuffle.EdgeNames(source, target, weight)
             parts = edge_parts(cluster, read_frame(edges, "edges", [n for n in names if n]), names)
             placed = shuffle.placed_edges(cluster, parts, table.ids.parts, table.bounds, skip_unknown)
-            rough = shuffle.build_blocks(cluster, placed, table.bounds, self_loops)
-            return cls(cluster, assemble(cluster, rough, table.bounds), table)
+            return cls(cluster, shuffle.build_blocks(cluster, placed, table.bounds, self_loops), table.bounds, table)
 
     @classmethod
     def from_graph(cls, client: Client, graph: Graph, *, blocks: int | None = None) -> DistributedGraph:
@@ -87,19 +104,38 @@ class DistributedGraph:
         A = check_graph(graph).adjacency()
         bounds = even_bounds(graph.n_nodes, cluster.blocks)
         pieces = [(A[bounds[b] : bounds[b + 1]], int(bounds[b])) for b in range(cluster.blocks)]
-        rough = [cluster.run(make_block, piece, first, bounds, block=b) for b, (piece, first) in enumerate(pieces)]
-        return cls(cluster, assemble(cluster, rough, bounds), ids=np.asarray(graph.nodes))
+        blocks_ = [cluster.run(make_block, piece, first, bounds, block=b) for b, (piece, first) in enumerate(pieces)]
+        with cluster.guarded():
+            return cls(cluster, blocks_, bounds, ids=np.asarray(graph.nodes))
 
     @property
     def n_nodes(self) -> int:
-        return self.S.n
+        return int(self.S.sizes.sum())
 
     def __repr__(self) -> str:
-        return f"DistributedGraph({self.n_nodes} nodes, {self.n_edges} edges, {len(self.S.blocks)} blocks)"
+        return f"DistributedGraph({self.n_nodes} nodes, {self.n_edges} edges, {len(self.blocks)} blocks)"
 
-    @cached_property
-    def components(self) -> Components:
-        return Components.of(self.S)
+    def gang(self, f: Callable[..., Any], *items: Any, **shared: Any) -> tuple[Any, dict[str, Vector]]:
+        """Run ``f(graph, ...)`` for all blocks at once, each on its own rows: the code of one machine.
+
+        Parameters
+        ----------
+        f : callable
+            Gets a ``BlockGraph``, the part of each of ``items`` that belongs to it, and ``shared``. Returns a small
+            value, the same in every block, and arrays by name.
+        items : Vector or None
+            Columns over the nodes.
+        shared : Any
+            Goes to every block as it is.
+
+        Returns
+        -------
+        value : Any
+        columns : dict of str to Vector
+        """
+        parts = [item.parts if isinstance(item, Vector) else [item] * len(self.blocks) for item in items]
+        value, columns = self.cluster.gang(partial(_on_block, f, shared), self.blocks, *parts)
+        return value, {name: Vector(self.cluster, found, self.S.sizes) for name, found in columns.items()}
 
     @property
     def ids(self) -> Vector:
@@ -131,11 +167,38 @@ class DistributedGraph:
         return from_numpy(self.cluster, array, self.S.sizes)
 
 
+class BlockMatrix:
+    """S of a distributed graph.
+
+    Attributes
+    ----------
+    sizes : ndarray of shape (blocks,)
+        Rows of each block.
+    halo : ndarray of shape (blocks, blocks)
+        Rows that a block (first index) needs of another.
+    """
+
+    def __init__(self, graph: DistributedGraph, sizes: np.ndarray, halo: np.ndarray):
+        self.graph, self.sizes, self.halo = graph, sizes, halo
+
+    @property
+    def moved_rows(self) -> int:
+        """Rows of a vector that travel in one product."""
+        return int(self.halo.sum())
+
+    def product(self, vector: Vector) -> Vector:
+        """Return ``S v`` of v (n, k)."""
+        return self.graph.gang(_product, vector)[1]["product"]
+
+
 def even_bounds(n: int, blocks: int) -> np.ndarray:
-    """First row of each block, and n."""
+    """Return the first row of each block, and n."""
     return np.linspace(0, n, blocks + 1).astype(np.int64)
 
 
-def _entries(block: Block) -> np.ndarray:
-    row = np.repeat(np.arange(len(block.S.scale)), np.diff(block.S.indptr))
-    return np.array([len(row), int((row == block.S.indices).sum())])
+def _on_block(f: Callable[..., Any], shared: dict[str, Any], gang: Gang, block: Block, *items: Any) -> Any:
+    return f(BlockGraph(block, gang), *items, **shared)
+
+
+def _product(graph: BlockGraph, V: np.ndarray) -> tuple[None, dict[str, np.ndarray]]:
+    return None, {"product": graph.S @ V}

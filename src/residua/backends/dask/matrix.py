@@ -1,149 +1,218 @@
-"""S as row blocks on the workers, and the plan of what a product moves.
+"""S as the rows that one member of a gang holds: a ``Matrix`` whose products fetch the halo from other members.
 
-halo[b, c] = rows of block c that block b needs;   a product of k columns moves sum(halo) k numbers
+    w_b = S_b [v_b, halo of v],    S_b = diag(s_own) A_b diag(s_own, s_halo)
+
+Everything else, the solvers and the model, is the code of one machine.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from distributed import Future
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
 
-from residua.backends.dask import blocks as local
 from residua.backends.dask.blocks import Block
-from residua.backends.dask.cluster import Cluster
-from residua.backends.dask.vectors import Vector, item, same
+from residua.backends.dask.exchange import Gang
+from residua.backends.dask.noise import hashed_noise
+from residua.linalg import Matrix, Sparse
+from residua.linalg.kernels import rows as kernels
+from residua.linalg.kernels.traces import low_traces, power_traces
+from residua.linalg.operator import SMALL_PRODUCT, Noise
 
-# S^2 may cost this many products with a vector, as on one machine.
-from residua.linalg.logdet.stochastic import MOMENT_BUDGET
 
-
-class BlockMatrix:
-    """A symmetric matrix in row blocks.
+class RowBlock(Matrix):
+    """The rows of S of one member.
 
     Parameters
     ----------
-    cluster : where it lives
-    blocks : futures of ``Block``
-    needs : for a pair (owner, block), the future of the owner's rows that the block needs; pairs without any are absent
-    sizes : (P,) rows of each block
-    halo : (P, P) rows that a block (first index) needs of another
+    local : Sparse
+        Rows of its own, columns over own rows and halo.
+    ids : ndarray of int
+        (rows + halo,) places in the whole graph.
+    sends : dict of int to ndarray
+        For each member that shares an edge, in order, the rows here that it needs.
+    halo : sequence of int
+        How many rows each of them has in the halo here.
+    rows : Gang
+        All members.
     """
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        blocks: Sequence[Future],
-        needs: dict[tuple[int, int], Future],
-        sizes: np.ndarray,
-        halo: np.ndarray,
-    ):
-        self.cluster, self.blocks, self.needs = cluster, list(blocks), needs
-        self.sizes, self.halo = np.asarray(sizes), np.asarray(halo)
+    dtype = np.dtype(float)
+    rows: Gang
 
-    @property
-    def n(self) -> int:
-        return int(self.sizes.sum())
+    def __init__(self, local: Sparse, ids: np.ndarray, sends: dict[int, np.ndarray], halo: Sequence[int], rows: Gang):
+        self.local, self.ids, self.sends, self.halo, self.rows = local, ids, sends, list(halo), rows
+        self.n_local, self.nnz = len(local.indptr) - 1, len(local.indices)
+        sizes = rows.gather(self.n_local)
+        self.shape = (sum(sizes), sum(sizes))
+        self.first = sum(sizes[: rows.rank])
 
-    @property
-    def moved_rows(self) -> int:
-        """Rows of a vector that travel in one product."""
-        return int(self.halo.sum())
+    @classmethod
+    def of(cls, block: Block, rows: Gang) -> RowBlock:
+        """Tell the owners of a block's halo what is needed of them, and ask them for its degrees."""
+        n = len(block.degree)
+        peers = np.flatnonzero(block.halo).tolist()
+        halo = block.halo[peers].tolist()
+        starts = np.cumsum([0, *rows.gather(n)])
+        wanted = zip(peers, np.split(block.ids[n:], np.cumsum(halo)[:-1]), strict=True) if peers else ()
+        needs = rows.swap({owner: ids - starts[owner] for owner, ids in wanted}, peers)
+        sends = dict(zip(peers, needs, strict=True))
+        degree = np.concatenate([block.degree, *rows.swap({to: block.degree[at] for to, at in sends.items()}, peers)])
+        scale = np.divide(1.0, np.sqrt(degree), out=np.zeros(len(degree)), where=degree > 0)
+        return cls(Sparse(block.indptr, block.indices, block.weights, scale), block.ids, sends, halo, rows)
 
-    def owners(self, block: int) -> list[int]:
-        """Blocks of which this one needs rows, in order."""
-        return np.flatnonzero(self.halo[block]).tolist()
+    def _swap(self, pieces: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """Give a piece to each member that shares an edge, and take one of each."""
+        return self.rows.swap(dict(zip(self.sends, pieces, strict=True)), list(self.sends))
 
-    def gathered(self, parts: Sequence[Future]) -> list[list[Future]]:
-        """For each block, the rows of ``parts`` that it needs, owner after owner."""
-        pieces = {(c, b): self.cluster.run(_rows, parts[c], need, block=c) for (c, b), need in self.needs.items()}
-        return [[pieces[c, b] for c in self.owners(b)] for b in range(len(self.blocks))]
+    def with_halo(self, V: np.ndarray) -> np.ndarray:
+        """Return V (n_local, ...) with the rows of its halo below."""
+        return np.concatenate([V, *self._swap([V[need] for need in self.sends.values()])])
 
-    def extended(self, vector: Vector) -> list[Future]:
-        """Each part with its halo below."""
-        return self.cluster.each(_joined, vector.parts, self.gathered(vector.parts))
+    def combine(self, V, p, Z=None, q=None, out=None, inner=True):
+        S, k = self.local, V.shape[1]
+        E = self.with_halo(np.asarray(V, self.dtype))
+        out = np.empty((self.n_local, k)) if out is None else out
+        small = self.nnz * k < SMALL_PRODUCT
+        blocks = np.array([0, self.n_local]) if small else S.blocks
+        dots = np.zeros((len(blocks) - 1, k))
+        if k:
+            Z, q = (None, None) if Z is None else (np.ascontiguousarray(Z, float), np.asarray(q, float))
+            matrix = (blocks, S.indptr, S.indices, S.weights, S.scale, *S.coded)
+            kernels.combine_columns(small, *matrix, E, np.asarray(p, float), Z, q, out, dots if inner else None)
+        return out, self.rows.sum(dots.sum(axis=0)) if inner else np.empty(0)
 
-    def product(self, vector: Vector) -> Vector:
-        """``S v`` of v (n, k)."""
-        parts = self.cluster.each(_product, self.blocks, self.extended(vector))
-        return Vector(self.cluster, parts, self.sizes)
+    def _row_of_entry(self) -> np.ndarray:
+        return np.repeat(np.arange(self.n_local), np.diff(self.local.indptr))
 
-    def totals(self, f: Any, *arguments: Sequence[Any]) -> np.ndarray:
-        """Sum over blocks of ``f(block, ...)``, fetched."""
-        return np.sum(self.cluster.fetch(self.cluster.each(f, self.blocks, *arguments)), axis=0)
+    def submatrix(self, rows: np.ndarray) -> RowBlock:
+        """Return the principal submatrix on ``rows``: positions here, in increasing order."""
+        S, n = self.local, self.n_local
+        keep = np.zeros(n, bool)
+        keep[rows] = True
+        row = self._row_of_entry()
+        stays = keep[row] & self.with_halo(keep)[S.indices]
+        # A row of the halo whose neighbours here are all gone is needed no more.
+        needed = np.zeros(len(self.ids), bool)
+        needed[S.indices[stays]] = True
+        needed[:n] = keep
+        still = np.split(needed[n:], np.cumsum(self.halo)[:-1])[: len(self.halo)]
+        place = np.cumsum(needed) - 1
+        asked = zip(self.sends.items(), self._swap(still), strict=True)
+        sends = {to: place[need[flags]] for (to, need), flags in asked if flags.any()}
+        indptr = np.concatenate([[0], np.cumsum(np.bincount(row[stays], minlength=n)[keep])])
+        weights = None if S.weights is None else S.weights[stays]
+        local = Sparse(indptr, place[S.indices[stays]], weights, S.scale[needed])
+        return RowBlock(local, self.ids[needed], sends, [int(f.sum()) for f in still if f.any()], self.rows)
 
-    def submatrix(self, mask: Vector) -> BlockMatrix:
-        """The principal submatrix on the rows where ``mask`` is True."""
-        run = self.cluster.run
-        both = self.cluster.each(local.submatrix, self.blocks, self.extended(mask))
-        blocks = [run(item, pair, 0, block=b) for b, pair in enumerate(both)]
-        halo = np.array(self.cluster.fetch([run(_halo, block, block=b) for b, block in enumerate(blocks)]))
-        needs = {}
-        for (c, b), need in self.needs.items():
-            if halo[b, c]:
-                flags = run(_flags, both[b], c, block=b)
-                needs[c, b] = run(local.kept_rows, need, flags, mask.parts[c], block=c)
-        sizes = np.array(mask.partials(_count))
-        return BlockMatrix(self.cluster, blocks, needs, sizes, halo)
+    def _own_rows(self) -> sp.csr_array:
+        """Rows of S here, with its values written out; columns by their places in the whole graph."""
+        S = self.local
+        values = S.scale[self._row_of_entry()] * S.scale[S.indices] * (1.0 if S.weights is None else S.weights)
+        shape = self.n_local, int(self.ids.max(initial=0)) + 1
+        return sp.csr_array((values, self.ids[S.indices], S.indptr), shape=shape)
+
+    def diagonal(self) -> np.ndarray:
+        loops = self.local.indices == self._row_of_entry()
+        out = np.zeros(self.n_local)
+        out[self.local.indices[loops]] = self._own_rows().data[loops]
+        return out
+
+    def noise(self, alpha: float, rng: np.random.Generator) -> Noise:
+        return hashed_noise(self.local, self.ids, alpha, int(rng.integers(1 << 62)))
+
+    def power_moments(self, budget: float = np.inf) -> np.ndarray:
+        S = self.local
+        degree = np.diff(S.indptr).astype(float)
+        low = low_traces(S.indptr, S.indices, S.weights, S.scale, S.blocks).sum(axis=0)
+        n, first, second, entries, squares = self.rows.sum(np.array([self.n_local, *low, self.nnz, degree @ degree]))
+        if squares > budget * max(entries, 1):
+            return np.array([n, first, second])
+        ones, arrays = self._with_rows_of_halo()
+        high = power_traces(*arrays, ones, S.blocks).sum(axis=0)
+        return np.array([n, first, second, *self.rows.sum(high)])
+
+    def _with_rows_of_halo(self) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Return ones for each column, and rows of S here and at the halo: borders, columns, values."""
+        own = self._own_rows()
+        parts = [(np.diff(own.indptr), own.indices, own.data)]
+        asked = [own[need] for need in self.sends.values()]
+        sent = [[np.diff(part.indptr), part.indices, part.data] for part in asked]
+        parts += zip(*(self._swap(list(pieces)) for pieces in zip(*sent, strict=True)), strict=True)
+        lengths, ids, values = (np.concatenate(pieces) for pieces in zip(*parts, strict=True))
+        every = np.concatenate([self.ids, np.setdiff1d(ids, self.ids)])
+        order = np.argsort(every)
+        columns = order[np.searchsorted(every, ids, sorter=order)].astype(np.int32)
+        indptr = np.full(len(every) + 1, len(ids))
+        indptr[: len(lengths) + 1] = np.concatenate([[0], np.cumsum(lengths)])
+        return np.ones(len(every)), (indptr, columns, values)
 
     @cached_property
-    def moments(self) -> np.ndarray:
-        """``tr S^j`` for j = 0..2, and 3, 4 where S^2 is cheap enough; for those, rows of S at the halo move once."""
-        n, first, second, entries, squares = self.totals(local.low_traces)
-        if squares > MOMENT_BUDGET * max(entries, 1):
-            return np.array([n, first, second])
-        pieces = {
-            (c, b): self.cluster.run(local.rows_of, self.blocks[c], need, block=c)
-            for (c, b), need in self.needs.items()
-        }
-        halos = [[pieces[c, b] for c in self.owners(b)] for b in range(len(self.blocks))]
-        return np.array([n, first, second, *self.totals(local.power_traces, halos)])
+    def _components(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+        """Components by the edges here: that of each row; which of them reach other members, and as part of what.
+
+        The last number is how many there are that span several members.
+        """
+        row, column, n = self._row_of_entry(), self.local.indices, self.n_local
+        own = column < n
+        pattern = sp.csr_array((np.ones(own.sum(), np.int8), (row[own], column[own])), shape=(n, n))
+        count, part = connected_components(pattern, directed=False)
+        names = self.first + np.arange(count)  # no more components than rows, so names are unique
+        reach = self.with_halo(names[part])
+        pairs = np.unique(np.column_stack([reach[row[~own]], reach[column[~own]]]), axis=0)
+        across, joined, total = self.rows.gather(pairs, _joined)
+        mine = np.flatnonzero((across >= self.first) & (across < self.first + count))
+        return part, across[mine] - self.first, joined[mine], total
+
+    def component_sums(self, values: np.ndarray) -> np.ndarray:
+        part, across, joined, total = self._components
+        inside = np.bincount(part, values)
+        inside[across] = self.rows.sum(np.bincount(joined, inside[across], total))[joined]
+        return inside[part]
+
+    def inverse_scale(self) -> np.ndarray:
+        scale = self.local.scale[: self.n_local]
+        used = (scale > 0) & (np.diff(self.local.indptr) > 0)
+        return np.divide(1.0, scale, out=np.zeros(self.n_local), where=used)
 
 
-def assemble(cluster: Cluster, blocks: Sequence[Future], bounds: np.ndarray) -> BlockMatrix:
-    """The plan of a matrix whose blocks do not know the scale of their halo yet."""
-    run = cluster.run
-    halo = np.array(cluster.fetch([run(_halo, block, block=b) for b, block in enumerate(blocks)]))
-    needs = {}
-    for b, c in zip(*np.nonzero(halo), strict=True):
-        b, c = int(b), int(c)
-        found = run(local.needed_rows, blocks[b], c, int(bounds[c]), block=b)
-        needs[c, b] = run(same, found, block=c)  # where it is used at each product
-    rough = BlockMatrix(cluster, blocks, needs, np.diff(bounds), halo)
-    scales = cluster.each(_scale, blocks)
-    whole = [
-        run(local.with_halo_scale, block, *pieces, block=b)
-        for b, (block, pieces) in enumerate(zip(blocks, rough.gathered(scales), strict=True))
-    ]
-    return BlockMatrix(cluster, whole, needs, np.diff(bounds), halo)
+def _joined(pairs: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray, int]:
+    """Return the names in some pairs, in order, the component of each, and how many components there are."""
+    both = np.concatenate(pairs)
+    names, at = np.unique(both, return_inverse=True)
+    at = at.reshape(both.shape)
+    graph = sp.csr_array((np.ones(len(at), np.int8), (at[:, 0], at[:, 1])), shape=(len(names),) * 2)
+    count, label = connected_components(graph, directed=False)
+    return names, label, count
 
 
-def _flags(pair: tuple[Block, list[np.ndarray]], owner: int) -> np.ndarray:
-    return pair[1][owner]
+class BlockGraph:
+    """The part of a graph that one member holds; what the field asks of a graph.
 
+    Parameters
+    ----------
+    block : Block
+        Its rows of the adjacency.
+    rows : Gang
+        All members.
+    """
 
-def _halo(block: Block) -> np.ndarray:
-    return block.halo
+    edge_types = ("edge",)
+    near_order = None
 
+    def __init__(self, block: Block, rows: Gang):
+        self.S = RowBlock.of(block, rows)
+        self.operators, self.rows = {"edge": self.S}, rows
+        self.n_nodes, self.degree = self.S.n_local, block.degree
 
-def _scale(block: Block) -> np.ndarray:
-    return block.S.scale[: block.rows]
+    def reached(self, labelled: np.ndarray) -> np.ndarray:
+        """Return the mask of nodes in a component that has a label."""
+        return self.S.component_sums(labelled.astype(float)) > 0
 
-
-def _count(mask: np.ndarray) -> int:
-    return int(mask.sum())
-
-
-def _rows(part: np.ndarray, need: np.ndarray) -> np.ndarray:
-    return part[need]
-
-
-def _joined(part: np.ndarray, pieces: Iterable[np.ndarray]) -> np.ndarray:
-    return np.concatenate([part, *pieces])
-
-
-def _product(block: Block, V: np.ndarray) -> np.ndarray:
-    return block.product(V)
+    def count_components(self, labelled: np.ndarray) -> int:
+        """Count the components that have a label."""
+        share = self.reached(labelled) / self.S.component_sums(np.ones(len(labelled)))
+        return round(self.rows.sum(float(share.sum())))

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from residua.backends.dask.blocks import Block
+from residua.linalg import Sparse
 from residua.linalg.kernels.compiled import compiled
 from residua.linalg.kernels.rows import diagonal_rest
+from residua.linalg.operator import Noise
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
@@ -64,9 +65,15 @@ def _noise(rows, indptr, indices, weights, scale, ids, alpha, seed, first, out):
             out[i, k] = total + own * _normal(key, ids[i], ids[i])
 
 
-def precision_noise(block: Block, alpha: float, seed: int, first: int, count: int) -> np.ndarray:
-    """(rows, count) of columns ``first`` .. with mean zero and covariance ``I - alpha S``."""
-    out = np.zeros((block.rows, count))
-    S = block.S
-    _noise(block.rows, S.indptr, S.indices, S.weights, S.scale, block.ids, float(alpha), seed, first, out)
-    return out
+def hashed_noise(S: Sparse, ids: np.ndarray, alpha: float, seed: int) -> Noise:
+    """Return a source of columns with mean zero and covariance ``I - alpha S``, at the rows of S."""
+    drawn, n = 0, len(S.indptr) - 1
+
+    def columns(count: int) -> np.ndarray:
+        nonlocal drawn
+        out = np.zeros((n, count))
+        _noise(n, S.indptr, S.indices, S.weights, S.scale, ids, float(alpha), seed, drawn, out)
+        drawn += count
+        return out
+
+    return columns

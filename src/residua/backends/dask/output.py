@@ -34,8 +34,10 @@ def write_parquet(columns: Mapping[str, Vector], path: str | os.PathLike[str]) -
 
     Parameters
     ----------
-    columns : Vectors by name
-    path : a folder on a file system that this process and every worker share; an older result there is replaced
+    columns : mapping of str to Vector
+        Columns by name.
+    path : path
+        A folder on a file system that this process and every worker share; an older result there is replaced.
     """
     target = check_folder(path)
     first = next(iter(columns.values()))

@@ -10,21 +10,29 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from distributed import Client
-from scipy.special import ndtri
 
-from residua.backends.dask.base import DaskRegressor, LinearBase
-from residua.backends.dask.conditional import DistributedConditional
-from residua.backends.dask.features import neighbour_features
+from residua.backends.dask.base import DaskRegressor, LinearBase, features_of_block
 from residua.backends.dask.graph import DistributedGraph
-from residua.backends.dask.likelihood import EDGE, check_labels, check_strategy, fit_design
+from residua.backends.dask.matrix import BlockGraph
+from residua.backends.dask.model import (
+    Found,
+    check_labels,
+    check_strategy,
+    from_cluster,
+    neighbour_features,
+    without_rows,
+)
 from residua.backends.dask.output import check_folder, write_parquet
-from residua.backends.dask.quantile import kth_smallest
-from residua.backends.dask.vectors import Vector, count_known
-from residua.field import CorrelationFit
+from residua.backends.dask.vectors import Vector
+from residua.bases.base import Outcome, Task
+from residua.field import Conditional, CorrelationFit, Correlator
+from residua.field.prediction import Prediction
+from residua.graph import Graph
+from residua.intervals import conformal_quantile
 from residua.linalg import Lanczos
 from residua.validation import check_count, check_share
 
@@ -33,22 +41,41 @@ from residua.validation import check_count, check_share
 class DistributedFit:
     """What was learned, and what it says of every node.
 
-    ``predictions`` are Vectors by name: prediction, std, lower, upper, base, correction.
+    Attributes
+    ----------
+    graph : DistributedGraph
+        As it was read.
+    base : LinearBase or DaskRegressor
+        As it was fitted.
+    correlation : CorrelationFit
+        Of the residuals.
+    beta : float
+        Overall precision.
+    labelled : int
+        Labels that it was learned from.
+    features : list of str
+        Columns that the base looked at.
+    width : float
+        Of the interval, in standard deviations.
+    r2 : float
+        At labels left out one by one.
+    predictions : dict of str to Vector
+        prediction, std, lower, upper, base, correction.
     """
 
     graph: DistributedGraph = field(repr=False)
     base: LinearBase | DaskRegressor = field(repr=False)
     correlation: CorrelationFit
-    beta: float  # corrected for the coefficients of a linear base
+    beta: float
     labelled: int
     features: list[str]
-    width: float  # of the interval, in standard deviations
-    r2: float  # at labels left out one by one
+    width: float
+    r2: float
     predictions: dict[str, Vector] = field(repr=False)
 
     @property
     def alpha(self) -> float:
-        return self.correlation.alpha[EDGE[0]]
+        return self.correlation.alpha["edge"]
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """A row for each node, with its id, as a folder of Parquet files."""
@@ -81,18 +108,34 @@ def fit(
 
     Parameters
     ----------
-    client : a connected ``distributed.Client``
-    edges, nodes : Parquet data sets that every worker can read, or dask DataFrames
-    target : column of ``nodes`` to predict, empty where unknown
-    features : columns of ``nodes`` to predict from; by default all columns of numbers
-    output : folder for the predictions, on a file system that all share
-    base : "linear", "mean", "zero", or a regressor that learns from dask arrays
-    hops : average the features over neighbours this far, and add degrees
-    id, source, target_node, weight : columns of the tables
-    skip_unknown : leave out edges to nodes that are not in ``nodes``
-    coverage : share of nodes that lower and upper should hold
-    draws, logdet, random_state : of variances and log-determinants
-    blocks : row blocks; by default one for each worker
+    client : distributed.Client
+        Connected to a scheduler.
+    edges, nodes : path or dask DataFrame
+        Parquet data sets that every worker can read.
+    target : str
+        Column of ``nodes`` to predict, empty where unknown.
+    features : sequence of str or None
+        Columns of ``nodes`` to predict from; by default all columns of numbers.
+    output : path or None
+        Folder for the predictions, on a file system that all share.
+    base : str or object
+        "linear", "mean", "zero", or a regressor that learns from dask arrays.
+    hops : int
+        Average the features over neighbours this far, and add degrees.
+    id, source, target_node, weight : str
+        Columns of the tables.
+    skip_unknown : bool
+        Leave out edges to nodes that are not in ``nodes``.
+    coverage : float
+        Share of nodes that lower and upper should hold.
+    draws, logdet, random_state : int, Lanczos, int
+        Of variances and log-determinants.
+    blocks : int or None
+        Row blocks; by default one for each worker.
+
+    Returns
+    -------
+    DistributedFit
     """
     if output is not None:
         check_folder(output)
@@ -114,16 +157,19 @@ def fit(
     with graph.cluster.guarded():
         names = [] if base in ("mean", "zero") else _feature_names(graph, target, id, features)
         y = graph.vector(target)
-        check_labels(y, f"nodes, column {target!r}")
-        X, width = _features(client, graph, names, hops)
-        regressor, residual, predicted, design, found = _fit_base(graph, X, width, y, base, strategy)
-        free = len(found.coefficients)
-        beta = found.beta * max(1 - free / found.n_labelled, 1 / found.n_labelled)
-        conditional = DistributedConditional(
-            graph, residual, found.alpha[EDGE[0]], beta, design=design, draws=draws, random_state=random_state
-        )
-        predictions, quantile, r2 = _predictions(conditional, y, predicted, coverage)
-        result = DistributedFit(graph, regressor, found, beta, found.n_labelled, names, quantile, r2, predictions)
+        X, columns = _features(client, graph, names, hops)
+        settings: dict[str, Any] = {"strategy": strategy, "coverage": coverage, "draws": draws}
+        if isinstance(base, str):
+            regressor: Any = LinearBase("mean" if base == "linear" and X is None else base)
+            value, predictions = graph.gang(_fit_linear, y, X, base=regressor.local, target=target, **settings)
+            regressor.local, found, width, r2 = value
+            found = from_cluster(found, graph, y, X, regressor.local)
+        else:
+            regressor, residual, predicted = _cross_fitted(graph, X, columns, y, base, random_state)
+            value, predictions = graph.gang(_fit_residual, y, residual, predicted, target=target, **settings)
+            found, width, r2 = value
+            found = from_cluster(found, graph, residual)
+        result = DistributedFit(graph, regressor, found, found.beta, found.n_labelled, names, width, r2, predictions)
     if output is not None:
         result.write(output)
     return result
@@ -156,70 +202,77 @@ def _features(client: Client, graph: DistributedGraph, names: list[str], hops: i
     return neighbour_features(client, X, graph, hops=hops), len(names) * (hops + 1) + 2
 
 
-def _fit_base(
-    graph: DistributedGraph, X: Vector | None, width: int, y: Vector, base: Any, strategy: Lanczos
-) -> tuple[Any, Vector, Vector, Vector | None, CorrelationFit]:
-    """The base, its residuals and predictions, its design if it is linear, and the correlation."""
-    if isinstance(base, str):
-        linear = LinearBase("mean" if base == "linear" and X is None else base).standardise(X, y)
-        design = linear.design(X, y)
-        found = fit_design(graph, y, design, strategy)
-        linear.coefficients = found.coefficients
-        predicted = linear.predict(X, y)
-        return linear, y.map(np.subtract, predicted), predicted, design, found
+def _cross_fitted(
+    graph: DistributedGraph, X: Vector | None, columns: int, y: Vector, base: Any, random_state: int
+) -> tuple[DaskRegressor, Vector, Vector]:
+    """Fit a regressor on dask arrays; return it, its out-of-fold residuals and its predictions."""
     if X is None:
         raise ValueError("nodes has no column of numbers to predict from; give features, or use base='mean'.")
-    given = base if isinstance(base, DaskRegressor) else DaskRegressor(base, random_state=strategy.random_state)
-    residual = given.fit(X, y, width)
-    found = fit_design(graph, residual, None, strategy)
-    return given, residual, given.predict(X, width), None, found
+    given = base if isinstance(base, DaskRegressor) else DaskRegressor(base, random_state=random_state)
+    return given, given.fit(X, y, columns), given.predict(X, columns)
+
+
+def _fit_linear(
+    graph: BlockGraph, y: np.ndarray, X: np.ndarray | None, base: Any, target: str, **settings: Any
+) -> Found:
+    """Fit a linear base together with the correlation, and predict."""
+    X = features_of_block(X, y)
+    labelled = check_labels(graph, y, f"nodes, column {target!r}")
+    seed = settings["strategy"].random_state
+    task = Task(cast(Graph, graph), X, y, labelled, folds=2, random_state=seed)
+    outcome = base.fit(task, Correlator(graph, labelled, settings["strategy"]))
+    given = Given(y, base.predict(task.graph, X), base.design(X), outcome)
+    (width, r2), columns = _predictions(graph, given, **settings)
+    return (base, without_rows(outcome.correlation), width, r2), columns
+
+
+def _fit_residual(
+    graph: BlockGraph, y: np.ndarray, residual: np.ndarray, predicted: np.ndarray, target: str, **settings: Any
+) -> Found:
+    """Fit the correlation of residuals that a base left, and predict."""
+    labelled = check_labels(graph, y, f"nodes, column {target!r}")
+    left = residual[labelled]
+    found = Correlator(graph, labelled, settings["strategy"])(left)
+    outcome = Outcome(left, left, found)
+    (width, r2), columns = _predictions(graph, Given(y, predicted, None, outcome), **settings)
+    return (without_rows(found), width, r2), columns
+
+
+class Given(NamedTuple):
+    """What predictions rest on: labels, what a base says of every node, its design if it is linear, what it left."""
+
+    y: np.ndarray
+    base: np.ndarray
+    design: np.ndarray | None
+    outcome: Outcome[Any]
 
 
 def _predictions(
-    conditional: DistributedConditional, y: Vector, base: Vector, coverage: float
-) -> tuple[dict[str, Vector], float, float]:
-    """Columns for every node, the width of the interval, and R2 at labels left out."""
-    mean = base.map(_corrected, conditional.mean(), y)
-    std = conditional.variance()[0].map(np.sqrt)
-    error, variance = conditional.leave_one_out()
-    scores = error.map(_score, variance)
-    count = int(scores.total(count_known))
-    width = _conformal(scores, count, coverage)
-    total = y.total(_power_sums)
-    r2 = 1 - float(error.total(_sum_squares)) / max(float(total[2] - total[1] ** 2 / total[0]), np.finfo(float).tiny)
-    ends = {name: mean.map(_moved, std, [sign * width] * len(y.parts)) for name, sign in (("lower", -1), ("upper", 1))}
-    correction = mean.map(np.subtract, base)
-    return {"prediction": mean, "std": std, **ends, "base": base, "correction": correction}, width, r2
-
-
-def _conformal(scores: Vector, count: int, coverage: float) -> float:
-    """The width that covers this share of labels, as ``residua.intervals.conformal_quantile``."""
-    rank = int(np.ceil((count + 1) * coverage))
-    widest = kth_smallest(scores, min(rank, count))
-    return widest if rank <= count else max(widest, float(ndtri((1 + coverage) / 2)))
+    graph: BlockGraph, given: Given, strategy: Lanczos, coverage: float, draws: int
+) -> tuple[tuple[float, float], dict[str, np.ndarray]]:
+    """Return the width of the interval, R2 at labels left out, and columns for every node."""
+    y, base, design, outcome = given
+    known, rows = ~np.isnan(y), graph.rows
+    fit: Any = outcome.correlation
+    residual = np.full(len(y), np.nan)
+    residual[known] = outcome.residual
+    conditional = Conditional(
+        graph, known, fit.alpha, fit.beta, design=design, draws=draws, random_state=strategy.random_state
+    )
+    n, total, squares = rows.sum(np.array([known.sum(), y[known].sum(), (outcome.base_out_of_fold_error**2).sum()]))
+    found = Prediction(cast(Graph, graph), y, base, residual, conditional, squares / n)
+    width = conformal_quantile(found.scores, coverage, rows)
+    left, spread = rows.sum(np.array([(found.leave_one_out.error**2).sum(), ((y[known] - total / n) ** 2).sum()]))
+    mean, std = found.mean, found.std
+    return (width, float(1 - left / max(spread, np.finfo(float).tiny))), {
+        "prediction": mean,
+        "std": std,
+        "lower": mean - width * std,
+        "upper": mean + width * std,
+        "base": base,
+        "correction": mean - base,
+    }
 
 
 def _count_empty(X: np.ndarray) -> np.ndarray:
     return np.isnan(X).sum(axis=0)
-
-
-def _corrected(base: np.ndarray, extended: np.ndarray, y: np.ndarray) -> np.ndarray:
-    return np.where(np.isnan(y), base + extended, y)
-
-
-def _score(error: np.ndarray, variance: np.ndarray) -> np.ndarray:
-    """Absolute errors in standard deviations; of a label that nothing else speaks of, none."""
-    return np.where(np.isfinite(variance), np.abs(error) / np.sqrt(variance), np.nan)
-
-
-def _power_sums(y: np.ndarray) -> np.ndarray:
-    there = y[~np.isnan(y)]
-    return np.array([len(there), there.sum(), there @ there])
-
-
-def _sum_squares(error: np.ndarray) -> float:
-    return float(np.nansum(error**2))
-
-
-def _moved(mean: np.ndarray, std: np.ndarray, by: float) -> np.ndarray:
-    return mean + by * std

@@ -6,7 +6,6 @@ v = (v_1, .., v_P),   v_b of shape (rows of block b,) or (rows of block b, colum
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -67,48 +66,19 @@ def item(parts: Sequence[Any], k: int) -> Any:
 
 
 def column(part: np.ndarray) -> np.ndarray:
-    """(rows, 1) of (rows,)."""
+    """Return (rows, 1) of (rows,)."""
     return part.reshape(len(part), -1)
 
 
 def flat(part: np.ndarray) -> np.ndarray:
-    """The first column."""
+    """Return the first column."""
     return part[:, 0]
 
 
-def squares(part: np.ndarray) -> np.ndarray:
-    """Of each column, the sum of squares."""
-    return np.einsum("ij,ij->j", part, part)
-
-
-def count_known(part: np.ndarray) -> int:
-    return int((~np.isnan(part)).sum())
-
-
-def gram(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    return left.T @ right
-
-
 def chosen(part: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    """The rows that ``mask`` names."""
+    """Return the rows that ``mask`` names."""
     return np.ascontiguousarray(part[mask])
-
-
-def spread(part: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    """Rows back at the places that ``mask`` names, zero elsewhere."""
-    out = np.zeros((len(mask), *part.shape[1:]))
-    out[mask] = part
-    return out
 
 
 def known(part: np.ndarray) -> np.ndarray:
     return ~np.isnan(part)
-
-
-def scaled(part: np.ndarray, factor: Any) -> np.ndarray:
-    return part * factor
-
-
-def times(factor: Any) -> partial:
-    """A function that multiplies a part."""
-    return partial(scaled, factor=factor)

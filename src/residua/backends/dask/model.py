@@ -1,0 +1,289 @@
+"""The model of one machine, run on the rows of each block: what a member of a gang does, and how it is asked to.
+
+Nothing here is mathematics: members call ``residua.field`` and ``residua.bases`` on a ``BlockGraph``.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from distributed import Client
+
+from residua.backends.dask.base import features_of_block
+from residua.backends.dask.graph import DistributedGraph
+from residua.backends.dask.matrix import BlockGraph
+from residua.backends.dask.vectors import Vector, column
+from residua.bases.neighbours import neighbour_features as features_of
+from residua.field import Conditional, CorrelationFit, Correlator
+from residua.field.observed import Observed
+from residua.field.propagation import fill
+from residua.graph import Graph
+from residua.linalg import Lanczos
+from residua.validation import MIN_LABELS, check_count
+
+Found = tuple[Any, dict[str, np.ndarray]]  # of a member: a small value, and columns at its rows
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """Mean and variance of every node: the known value and 0 at labelled nodes.
+
+    Attributes
+    ----------
+    mean, variance : Vector
+        Of the node's number.
+    variance_stderr : Vector
+        Of the Monte-Carlo mean over draws.
+    """
+
+    mean: Vector
+    variance: Vector
+    variance_stderr: Vector
+
+
+def fit_correlation(
+    client: Client,
+    residual: Any,
+    graph: DistributedGraph | Graph,
+    *,
+    logdet: Lanczos | None = None,
+    random_state: int = 0,
+) -> CorrelationFit:
+    """Learn how strongly, and with which sign, residuals are shared along edges, on a cluster.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        Connected to a scheduler.
+    residual : str, array_like or Vector
+        A column of the node table, or numbers in the order of the nodes; NaN where unknown.
+    graph : DistributedGraph or Graph
+        A ``Graph`` is dealt out first.
+    logdet : Lanczos or None
+        Probes and steps; by default as many as alpha needs.
+    random_state : int
+        Seed of the probes; the same as on one machine.
+
+    Returns
+    -------
+    CorrelationFit
+    """
+    graph = as_distributed(client, graph)
+    check_count(random_state, "random_state", 0)
+    strategy = check_strategy(logdet, random_state)
+    with graph.cluster.guarded():
+        y = graph.vector(residual, "residual")
+        found, _ = graph.gang(_fit_correlation, y, strategy=strategy)
+    return from_cluster(found, graph, y)
+
+
+def _fit_correlation(graph: BlockGraph, y: np.ndarray, strategy: Lanczos) -> Found:
+    labelled = check_labels(graph, y, "residual")
+    return without_rows(Correlator(graph, labelled, strategy)(y[labelled])), {}
+
+
+@dataclass(frozen=True)
+class Effort:
+    """What it takes to ask a likelihood again, besides the labels; as ``Observed`` has it."""
+
+    strategy: Any
+    effort: tuple[int, ...]
+    krylov_steps: int
+
+
+def without_rows(fit: CorrelationFit) -> CorrelationFit:
+    """Return a fit whose source names the effort alone: rows stay where they are."""
+    seen: Any = fit.source
+    effort: Any = Effort(seen.strategy, seen.effort, seen.krylov_steps)
+    return replace(fit, source=effort)
+
+
+@dataclass(frozen=True)
+class ObservedOnCluster:
+    """Labels on a cluster whose likelihood can be asked again, by a gang.
+
+    Attributes
+    ----------
+    graph : DistributedGraph
+        The graph.
+    y : Vector
+        Labels or residuals, NaN where unknown.
+    X : Vector or None
+        Features of a linear base.
+    base : LinearBase or None
+        A linear base that was fitted with the correlation.
+    effort : Effort
+        What the fit took.
+    """
+
+    graph: DistributedGraph
+    y: Vector
+    X: Vector | None
+    base: Any
+    effort: Effort = field(repr=False)
+
+    def interval(self, a: np.ndarray, t: int, coverage: float) -> tuple[float, float]:
+        return self._ask("interval", a, t, coverage)
+
+    def log_likelihood(self, a: np.ndarray) -> float:
+        return self._ask("log_likelihood", a)
+
+    def _ask(self, question: str, *given: Any) -> Any:
+        with self.graph.cluster.guarded():
+            shared = {"base": self.base, "effort": self.effort, "question": question, "given": given}
+            return self.graph.gang(_ask, self.y, self.X, **shared)[0]
+
+
+def from_cluster(
+    fit: CorrelationFit, graph: DistributedGraph, y: Vector, X: Vector | None = None, base: Any = None
+) -> CorrelationFit:
+    """Return a fit that asks the cluster where its likelihood is wanted again."""
+    effort: Any = fit.source
+    return replace(fit, source=ObservedOnCluster(graph, y, X, base, effort))
+
+
+def _ask(
+    graph: BlockGraph, y: np.ndarray, X: np.ndarray | None, base: Any, effort: Effort, question: str, given: tuple
+) -> Found:
+    labelled = ~np.isnan(y)
+    design = None if base is None else base.design(features_of_block(X, y))[labelled]
+    seen = Observed(graph, labelled, y[labelled], design, effort.strategy, effort.effort, effort.krylov_steps)
+    return getattr(seen, question)(*given), {}
+
+
+def predict(
+    client: Client,
+    residual: Any,
+    graph: Any,
+    alpha: float | CorrelationFit,
+    beta: float | None = None,
+    *,
+    base: Vector | None = None,
+    draws: int = 64,
+    random_state: int = 0,
+) -> Predicted:
+    """Return mean and variance of every node given the known residuals.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        Connected to a scheduler.
+    residual : str, array_like or Vector
+        As in ``fit_correlation``; NaN where unknown.
+    graph : DistributedGraph or Graph
+        A ``Graph`` is dealt out first.
+    alpha : float or CorrelationFit
+        Strength of the correlation, or a fit, which has beta too.
+    beta : float or None
+        Overall precision.
+    base : Vector or None
+        (n,) predictions of a base, added to the mean.
+    draws : int
+        Exact draws that the variances are averaged over.
+    random_state : int
+        Seed of the draws.
+    """
+    graph = as_distributed(client, graph)
+    check_count(draws, "draws", 2)
+    if isinstance(alpha, CorrelationFit):
+        beta = alpha.beta if beta is None else beta
+        alpha = alpha.alpha["edge"]
+    settings = {"alpha": alpha, "beta": 1.0 if beta is None else beta, "draws": draws, "random_state": random_state}
+    with graph.cluster.guarded():
+        _, found = graph.gang(_predict, graph.vector(residual, "residual"), base, **settings)
+    return Predicted(**found)
+
+
+def _predict(graph: BlockGraph, r: np.ndarray, base: np.ndarray | None, **settings: Any) -> Found:
+    labelled = check_labels(graph, r, "residual", 1)
+    conditional = Conditional(graph, labelled, **settings)
+    mean, variance = conditional.conditional_mean(r), conditional.variance()
+    mean = mean if base is None else mean + base
+    return None, {"mean": mean, "variance": np.asarray(variance.value), "variance_stderr": np.asarray(variance.stderr)}
+
+
+def propagate(client: Client, values: Any, graph: Any, *, fallback: float | None = None) -> Vector:
+    """Fill unknown nodes from known ones by label propagation.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        Connected to a scheduler.
+    values : str, array_like or Vector
+        A column of the node table, or numbers in the order of the nodes; NaN where unknown.
+    graph : DistributedGraph or Graph
+        A ``Graph`` is dealt out first.
+    fallback : float or None
+        Number for nodes that no known value reaches; by default the mean of the known values.
+    """
+    graph = as_distributed(client, graph)
+    with graph.cluster.guarded():
+        return graph.gang(_propagate, graph.vector(values), fallback=fallback)[1]["filled"]
+
+
+def _propagate(graph: BlockGraph, values: np.ndarray, fallback: float | None) -> Found:
+    filled, unreached = fill(values, check_labels(graph, values, "values", 1), graph, fallback)
+    count, number = graph.rows.count(unreached), graph.rows.max(np.max(filled[unreached], initial=-np.inf))
+    if count:
+        warnings.warn(f"{count} nodes are in components without a label; they get {number:.4g}.", stacklevel=2)
+    return None, {"filled": filled}
+
+
+def neighbour_features(client: Client, X: Any, graph: Any, *, hops: int = 2, degree: bool = True) -> Vector:
+    """Return features of every node and of its surroundings, as ``residua.NeighbourFeatures``.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        Connected to a scheduler.
+    X : list of str, array_like or Vector
+        (n, d) columns: names of columns of the node table, or numbers.
+    graph : DistributedGraph or Graph
+        A ``Graph`` is dealt out first.
+    hops : int
+        How far to look; 0 keeps the features alone.
+    degree : bool
+        Add the logarithm of the degree and its neighbour average.
+    """
+    graph = as_distributed(client, graph)
+    check_count(hops, "hops", 0)
+    with graph.cluster.guarded():
+        names = isinstance(X, list | tuple) and all(isinstance(name, str) for name in X)
+        given = (graph.columns(list(X)) if names else graph.vector(X, "X")).map(column)
+        return graph.gang(_neighbour_features, given, hops=hops, degree=degree)[1]["features"]
+
+
+def _neighbour_features(graph: Any, X: np.ndarray, hops: int, degree: bool) -> Found:
+    return None, {"features": features_of(graph, X, hops, degree)}
+
+
+def check_labels(graph: BlockGraph, y: np.ndarray, name: str, least: int = MIN_LABELS) -> np.ndarray:
+    """Return the mask of known values, of which there are enough in all blocks."""
+    labelled = ~np.isnan(y)
+    count = graph.rows.count(labelled)
+    if count < least:
+        raise ValueError(f"{name} has {count} known values; at least {least} are needed.")
+    return labelled
+
+
+def check_strategy(logdet: Any, random_state: int) -> Lanczos:
+    if logdet is None:
+        return Lanczos(random_state=random_state)
+    if not isinstance(logdet, Lanczos) or logdet.dtype != np.float64:
+        raise ValueError(
+            f"logdet={logdet!r} needs the whole matrix, or float32; on a cluster use Lanczos(probes, steps)."
+        )
+    return logdet
+
+
+def as_distributed(client: Client, graph: Any) -> DistributedGraph:
+    if isinstance(graph, DistributedGraph):
+        return graph
+    if isinstance(graph, Graph):
+        return DistributedGraph.from_graph(client, graph)
+    raise TypeError(
+        f"graph is {type(graph).__name__}; build one by DistributedGraph.from_parquet(client, edges, nodes)."
+    )
