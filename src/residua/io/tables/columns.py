@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,7 @@ class Table:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str], missing: tuple[str, ...] = ()) -> Table:
-        return cls(Path(path), *read_file(path), missing)
+        return cls(Path(path), *read_file(Path(path)), missing)
 
     @property
     def columns(self) -> list[str]:
@@ -41,13 +42,15 @@ class Table:
     def __len__(self) -> int:
         return len(self.frame)
 
-    def place(self, row: int, column: str | None = None) -> str:
-        """Where a cell is, as an editor or a viewer shows it."""
-        if self.separator is None:
-            where = f"{self.path} row {row + 1}"
-        else:
-            where = f"{self.path} line {line_of(self.path, self.separator, row)}"
-        return where if column is None else f"{where}, column {column!r}"
+    def place(self, row: int) -> str:
+        """Return where a row is, as an editor or a viewer shows it."""
+        return f"row {row + 1}" if self.separator is None else f"line {line_of(self.path, self.separator, row)}"
+
+    def refuse(self, wrong: Any, column: str, problem: Callable[[int], str]) -> None:
+        """Refuse the column for its first cell that is ``wrong``, if any is: ``problem`` says what is at that row."""
+        if np.any(wrong):
+            row = int(np.argmax(wrong))
+            raise ValueError(f"{self.path} {self.place(row)}, column {column!r}: {problem(row)}")
 
     def need(self, column: str, option: str) -> str:
         """Return ``column``, or refuse it where the file has none of that name."""
@@ -69,9 +72,7 @@ class Table:
     def ids(self, column: str) -> pd.Series:
         """Return the column as ids: int64 where the file says that they are whole, else text as it is written."""
         cells = self.frame[column]
-        if cells.isna().any():
-            row = int(np.argmax(cells.isna()))
-            raise ValueError(f"{self.place(row, column)}: the id is empty; fill it in, or drop the line.")
+        self.refuse(cells.isna(), column, lambda row: "the id is empty; fill it in, or drop the line.")
         if pd.api.types.is_integer_dtype(cells.dtype) and cells.max() <= np.iinfo(np.int64).max:
             return cells.astype(np.int64)
         return as_text(cells)
@@ -88,16 +89,13 @@ class Table:
             raise ValueError(
                 f"{self.path} column {column!r} holds text such as {text}, not numbers; name another column."
             )
-        if wrong.any():
-            row = int(np.argmax(wrong))
-            more = f" (and {wrong.sum() - 1:,} more)" if wrong.sum() > 1 else ""
-            what = f"{self.place(row, column)}: {short(cells.iloc[row])} is not a number{more}; write a number"
-            if settled:
-                raise ValueError(f"{what}, or leave the cell empty.")
-            raise ValueError(
-                f"{what}, leave the cell empty, or say that the word means empty: "
-                f"--missing {_word(cells.iloc[row])}{remedy}."
-            )
+
+        def problem(row: int) -> str:
+            word = f"leave the cell empty, or say that the word means empty: --missing {_word(cells.iloc[row])}{remedy}"
+            ways = "or leave the cell empty" if settled else word
+            return f"{short(cells.iloc[row])} is not a number{and_more(wrong)}; write a number, {ways}."
+
+        self.refuse(wrong, column, problem)
         return values
 
     def text(self, column: str) -> pd.Series:
@@ -113,13 +111,11 @@ class Table:
         known = cells.dropna()
         if not len(known):
             return EMPTY
-        if pd.api.types.is_numeric_dtype(cells.dtype):
-            return OTHER if pd.api.types.is_complex_dtype(cells.dtype) else NUMBERS
         if not _is_text(cells):
-            return OTHER
-        if known.str.fullmatch(CODE).any():
-            return TEXT
-        return NUMBERS if 2 * np.isfinite(_parsed(known)).sum() >= len(known) else TEXT
+            real = pd.api.types.is_numeric_dtype(cells.dtype) and not pd.api.types.is_complex_dtype(cells.dtype)
+            return NUMBERS if real else OTHER
+        numeric = 2 * np.isfinite(_parsed(known)).sum() >= len(known) and not known.str.fullmatch(CODE).any()
+        return NUMBERS if numeric else TEXT
 
 
 def as_text(cells: pd.Series) -> pd.Series:
@@ -147,6 +143,11 @@ def _parsed(cells: pd.Series) -> np.ndarray:
 def short(value: Any, length: int = 40) -> str:
     text = repr(value)
     return text if len(text) <= length else text[: length - 4] + "...'"
+
+
+def and_more(wrong: np.ndarray) -> str:
+    """Say how many are wrong beside the first."""
+    return f" (and {wrong.sum() - 1:,} more)" if wrong.sum() > 1 else ""
 
 
 def _word(value: Any) -> str:

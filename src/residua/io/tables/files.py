@@ -12,8 +12,9 @@ import os
 import warnings
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -24,30 +25,20 @@ SEPARATORS = ",;\t"
 BLOCK = 1 << 24  # bytes; pyarrow refuses a row that is longer
 
 
-class Read(NamedTuple):
-    """The columns of a file, and its separator if it is CSV."""
-
-    frame: pd.DataFrame
-    separator: str | None
-
-
-def read_file(path: str | os.PathLike[str]) -> Read:
-    """Read the table in a file; an error names the file, the line and the remedy."""
-    path = Path(path)
+def read_file(path: Path) -> tuple[pd.DataFrame, str | None]:
+    """Return the columns of a file, and its separator if it is CSV; an error names the file, the line, the remedy."""
     data = _bytes(path)
-    if data.startswith(b"PAR1"):
-        return Read(_checked(_read_parquet(path, data), path), None)
-    if path.suffix.lower() in (".parquet", ".pq"):
-        raise ValueError(f"{path} is no Parquet file (it does not begin with PAR1); write it again, or name it .csv.")
-    if data.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
-        raise ValueError(f"{path} is a spreadsheet or a zip archive; export the sheet as CSV (UTF-8) and give that.")
-    if data.startswith(b"\x1f\x8b"):
-        raise ValueError(f"{path} is compressed by gzip; unpack it first: gunzip {path.name}.")
-    separator = _separator(data, path)
-    return Read(_checked(_read_csv(path, data, separator), path), separator)
+    frame, separator = (_read_parquet(path, data), None) if data.startswith(b"PAR1") else _read_csv(path, data)
+    if not len(frame):
+        raise ValueError(f"{path} has a header and no rows; give a line for each row.")
+    for name in frame.columns:
+        if "\0" in name:  # pandas does not find such a column again
+            raise ValueError(f"{path} has a NUL character in the name of column {printable(name)!r}; give it another.")
+    return frame, separator
 
 
 def _bytes(path: Path) -> bytes:
+    """Return what is in a file, unless it is plainly no table."""
     if path.is_dir():
         raise ValueError(f"{path} is a folder; name a CSV or Parquet file.")
     try:
@@ -60,33 +51,19 @@ def _bytes(path: Path) -> bytes:
         raise ValueError(
             f"{path} is empty; give a header line with the names of the columns, then a line for each row."
         )
+    if path.suffix.lower() in (".parquet", ".pq") and not data.startswith(b"PAR1"):
+        raise ValueError(f"{path} is no Parquet file (it does not begin with PAR1); write it again, or name it .csv.")
+    if data.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
+        raise ValueError(f"{path} is a spreadsheet or a zip archive; export the sheet as CSV (UTF-8) and give that.")
+    if data.startswith(b"\x1f\x8b"):
+        raise ValueError(f"{path} is compressed by gzip; unpack it first: gunzip {path.name}.")
     return data
 
 
-def _checked(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
-    if not len(frame):
-        raise ValueError(f"{path} has a header and no rows; give a line for each row.")
-    for name in frame.columns:
-        if "\0" in name:  # pandas does not find such a column again
-            raise ValueError(f"{path} has a NUL character in the name of column {printable(name)!r}; give it another.")
-    return frame
-
-
-def _separator(data: bytes, path: Path) -> str:
-    """Return the separator that is most frequent in the header line: comma, semicolon or tabulator."""
-    line = data.lstrip(b"\r\n").split(b"\n", 1)[0]
-    try:
-        header = line.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        _check_utf8(data, path)
-        raise
-    return max(SEPARATORS, key=header.count)  # the first of equals
-
-
-def _read_csv(path: Path, data: bytes, separator: str) -> pd.DataFrame:
+def _read_csv(path: Path, data: bytes) -> tuple[pd.DataFrame, str]:
     import pyarrow.csv as arrow
 
-    names = _header(data, path, separator)
+    names, separator = _header(data, path)
     try:
         table = arrow.read_csv(
             pa.BufferReader(data),
@@ -102,17 +79,16 @@ def _read_csv(path: Path, data: bytes, separator: str) -> pd.DataFrame:
     if data.count(b'"') % 2:  # pyarrow takes the rest of the file for a cell whose quote is not closed
         _explain(data, path, separator, len(names))
     if not data.endswith((b"\n", b"\r")):
-        warnings.warn(
-            f"{path} does not end with a line break; if it was cut short, its last line is not whole.",
-            UserWarning,
-            stacklevel=4,
-        )
-    return table.to_pandas()
+        what = f"{path} does not end with a line break; if it was cut short, its last line is not whole."
+        warnings.warn(what, UserWarning, stacklevel=4)
+    return table.to_pandas(), separator
 
 
-def _header(data: bytes, path: Path, separator: str) -> list[str]:
-    """Names of the columns, each once; a column may be without a name."""
+def _header(data: bytes, path: Path) -> tuple[list[str], str]:
+    """Return the names of the columns, each once (one may be empty), and the separator most frequent in their line."""
     try:
+        line = data.lstrip(b"\r\n").split(b"\n", 1)[0].decode("utf-8-sig")
+        separator = max(SEPARATORS, key=line.count)  # the first of equals
         names = next(record for _, record in _records(data, separator))
     except UnicodeDecodeError:
         _check_utf8(data, path)
@@ -123,7 +99,7 @@ def _header(data: bytes, path: Path, separator: str) -> list[str]:
         if names.count(name) > 1:
             called = f"the name {name!r}" if name else "no name"
             raise ValueError(f"{path} line 1: {names.count(name)} columns have {called}; give each a name of its own.")
-    return names
+    return names, separator
 
 
 def _records(data: bytes, separator: str) -> Iterator[tuple[int, list[str]]]:
@@ -139,10 +115,9 @@ def _records(data: bytes, separator: str) -> Iterator[tuple[int, list[str]]]:
 def _explain(data: bytes, path: Path, separator: str, width: int) -> None:
     """Find the line for which a CSV file is refused; slow and careful."""
     _check_utf8(data, path)
-    last = 1
+    line = 1
     try:
         for line, record in _records(data, separator):
-            last = line
             if len(record) != width:
                 raise ValueError(
                     f"{path} line {line} has {len(record)} cells but the header names {width} columns; "
@@ -150,15 +125,11 @@ def _explain(data: bytes, path: Path, separator: str, width: int) -> None:
                     "or copy the file again if it was cut short."
                 )
     except csv.Error as error:
+        what = "a quote is opened and never closed; close it, or copy the file again if it was cut short."
         if "field limit" in str(error):
-            raise ValueError(
-                f"{path}: after line {last} a cell has more than {csv.field_size_limit():,} characters; "
-                "close a quote that is open there, or shorten the cell."
-            ) from None
-        raise ValueError(
-            f"{path}: after line {last} a quote is opened and never closed; close it, "
-            "or copy the file again if it was cut short."
-        ) from None
+            limit = f"{csv.field_size_limit():,} characters"
+            what = f"a cell has more than {limit}; close a quote that is open there, or shorten the cell."
+        raise ValueError(f"{path}: after line {line} {what}") from None
 
 
 def _check_utf8(data: bytes, path: Path) -> None:
@@ -176,10 +147,8 @@ def _check_utf8(data: bytes, path: Path) -> None:
 
 def line_of(path: Path, separator: str, row: int) -> int:
     """The line of a CSV file on which a row of the table begins."""
-    with suppress(csv.Error):  # a cell that is longer than Python's reader takes
-        for k, (line, _) in enumerate(_records(path.read_bytes(), separator)):
-            if k == row + 1:
-                return line
+    with suppress(csv.Error, StopIteration):  # a cell that is longer than Python's reader takes
+        return next(islice(_records(path.read_bytes(), separator), row + 1, None))[0]
     return row + 2
 
 
@@ -191,17 +160,16 @@ def _read_parquet(path: Path, data: bytes) -> pd.DataFrame:
         table = parquet.read_table(pa.BufferReader(data))
         table.validate(full=True)  # text that is UTF-8, lengths that are there
         names = table.column_names
-        for k, field in enumerate(table.schema):
-            if pa.types.is_decimal(field.type):
-                table = table.set_column(k, field.name, table.column(k).cast(pa.float64()))
-        if len(set(names)) == len(names):
-            return table.replace_schema_metadata(None).to_pandas()  # else an index would hide a column
+        if len(set(names)) < len(names):
+            raise ValueError(f"{path} has two columns of one name: {names}; give each a name of its own.")
+        types = [pa.float64() if pa.types.is_decimal(type) else type for type in table.schema.types]
+        # Without the metadata, of which an index would hide a column.
+        return table.cast(pa.schema(zip(names, types, strict=True))).to_pandas()
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise ValueError(
             f"{path} is a damaged Parquet file ({_first_line(error)}); copy it again if it was cut short, "
             "or write it anew."
         ) from None
-    raise ValueError(f"{path} has two columns of one name: {names}; give each a name of its own.")
 
 
 def _check_size(claimed: Any, path: Path) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from residua.graph import Graph
-from residua.io.tables.columns import NUMBERS, Table, as_text, short
+from residua.io.tables.columns import NUMBERS, Table, and_more, as_text, short
 from residua.io.tables.recipe import Recipe, choose_columns, learn_values
 
 PathLike = str | os.PathLike[str]
@@ -68,7 +68,7 @@ def read_tables(nodes: PathLike, edges: PathLike, columns: Columns) -> NodeData:
     """Read both files, and learn how to encode the features."""
     node_table, edge_table = Table.read(nodes, columns.missing), Table.read(edges, columns.missing)
     recipe = _names(node_table, edge_table, columns)
-    y = _labels(node_table, recipe.target)
+    y = node_table.numbers(recipe.target, "; an empty cell is a node whose label is unknown")
     taken = {recipe.id, recipe.target}
     chosen = choose_columns(node_table, taken, columns.features, columns.categorical, columns.exclude)
     medians, values = learn_values(node_table, chosen)
@@ -96,13 +96,9 @@ def read_labels(path: PathLike, graph: Graph, recipe: Recipe) -> np.ndarray:
     if np.isnan(labels).all():
         raise ValueError(f"{path} has no label: every cell of column {recipe.target!r} is empty; fill some in.")
     at = nodes.get_indexer(ids)
-    if (at < 0).any():
-        row, rest = int(np.argmax(at < 0)), int((at < 0).sum()) - 1
-        more = f" (and {rest:,} more)" if rest else ""
-        raise ValueError(
-            f"{table.place(row, recipe.id)}: node {short(ids[row])}{more} is none of the {graph.n_nodes:,} nodes of "
-            "the model; leave it out, or for other nodes give --nodes and --edges."
-        )
+    known = f"is none of the {graph.n_nodes:,} nodes of the model"
+    remedy = "leave it out, or for other nodes give --nodes and --edges."
+    table.refuse(at < 0, recipe.id, lambda row: f"node {short(ids[row])}{and_more(at < 0)} {known}; {remedy}")
     y = np.full(graph.n_nodes, np.nan)
     y[at] = labels
     return y
@@ -114,7 +110,7 @@ def rows_like(path: PathLike, graph: Graph, recipe: Recipe | None, numbers: tupl
     Columns of numbers come as such, and others as text; those named in ``numbers`` have to be numbers.
     """
     nodes = Table.read(path, recipe.missing if recipe else ())
-    id_column = nodes.need(recipe.id, "the id column of the model") if recipe else _id_column(nodes, None)
+    id_column = nodes.need(recipe.id, "the id column of the model") if recipe else _named(nodes, None, "--id", "id", 0)
     ids, wanted = _unique_alike(nodes, id_column, graph)
     rows = ids.get_indexer(wanted)
     if (rows < 0).any():
@@ -139,13 +135,9 @@ def _read(
     return NodeData(graph, X, y, recipe, filled, left_out, [c for c in edges.columns if c not in used], notes + more)
 
 
-def _labels(nodes: Table, column: str) -> np.ndarray:
-    return nodes.numbers(column, "; an empty cell is a node whose label is unknown")
-
-
 def _names(nodes: Table, edges: Table, columns: Columns) -> Recipe:
     """The columns that were named, else those that are usual."""
-    id_column = _id_column(nodes, columns.id)
+    id_column = _named(nodes, columns.id, "--id", "id", 0)
     target = nodes.need(columns.target, "--target")
     if id_column == target:
         raise ValueError(f"{nodes.path}: {target!r} is the target and cannot be the id too; name the id column: --id.")
@@ -153,37 +145,33 @@ def _names(nodes: Table, edges: Table, columns: Columns) -> Recipe:
         raise ValueError(
             f"{edges.path} has one column, {edges.columns[0]!r}; an edge has two ends, in columns source and target."
         )
-    ends = []
-    for k, (given, usual, option) in enumerate(
-        [(columns.source, "source", "--source"), (columns.to, "target", "--target-node")]
-    ):
-        default = usual if usual in edges.columns else edges.columns[k]
-        ends.append(edges.need(given, option) if given else default)
-    if ends[0] == ends[1]:
+    source = _named(edges, columns.source, "--source", "source", 0)
+    to = _named(edges, columns.to, "--target-node", "target", 1)
+    if source == to:
         raise ValueError(
-            f"{edges.path}: column {ends[0]!r} cannot be both ends of an edge; name them by --source and --target-node."
+            f"{edges.path}: column {source!r} cannot be both ends of an edge; name them by --source and --target-node."
         )
     for column, option in ((columns.weight, "--weight"), (columns.edge_type, "--edge-type")):
         if column is not None:
             edges.need(column, option)
-    return Recipe(id_column, target, ends[0], ends[1], columns.weight, columns.edge_type, columns.missing)
+    return Recipe(id_column, target, source, to, columns.weight, columns.edge_type, columns.missing)
 
 
-def _id_column(nodes: Table, given: str | None) -> str:
+def _named(table: Table, given: str | None, option: str, usual: str, place: int) -> str:
+    """Return the column that was given, else the one with the usual name, else the one at its usual place."""
     if given is not None:
-        return nodes.need(given, "--id")
-    return "id" if "id" in nodes.columns else nodes.columns[0]
+        return table.need(given, option)
+    return usual if usual in table.columns else table.columns[place]
 
 
 def _graph(nodes: Table, edges: Table, recipe: Recipe, skip_unknown: bool) -> tuple[Graph, list[str]]:
     ids, *ends = _alike(nodes.ids(recipe.id), edges.ids(recipe.source), edges.ids(recipe.to))
     _check_unique(nodes, recipe.id, ids)
-    kept = np.ones(len(edges), bool)
-    for column, end in zip((recipe.source, recipe.to), ends, strict=True):
-        unknown = ~end.isin(ids).to_numpy()
-        if unknown.any() and not skip_unknown:
-            raise _unknown_node(nodes, edges, column, ids, end, unknown)
-        kept &= ~unknown
+    known = [end.isin(ids).to_numpy() for end in ends]
+    if not skip_unknown:
+        for column, end, there in zip((recipe.source, recipe.to), ends, known, strict=True):
+            _check_known(nodes, ids, edges, column, end, ~there)
+    kept = np.logical_and(*known)
     if not kept.any():
         raise ValueError(f"{edges.path} has no edge between nodes of {nodes.path}; do both use the same ids?")
     weight = None if recipe.weight is None else _weights(edges, recipe.weight)[kept]
@@ -192,9 +180,8 @@ def _graph(nodes: Table, edges: Table, recipe: Recipe, skip_unknown: bool) -> tu
         graph = Graph.from_edges(ends[0][kept], ends[1][kept], weight, kind, nodes=ids)
     except ValueError as error:
         raise ValueError(f"{edges.path}: {error}") from None
-    skipped = int((~kept).sum())
-    notes = [f"{edges.path}: {skipped:,} edges to nodes that are not in {nodes.path} are left out."] if skipped else []
-    return graph, notes
+    skipped = f"{(~kept).sum():,} edges to nodes that are not in {nodes.path} are left out."
+    return graph, [] if kept.all() else [f"{edges.path}: {skipped}"]
 
 
 def _alike(*columns: pd.Series) -> list[pd.Series]:
@@ -215,50 +202,39 @@ def _check_unique(
     nodes: Table, column: str, ids: pd.Series, remedy: str = "give every node one line, or name the id column: --id."
 ) -> None:
     again = ids.duplicated().to_numpy()
-    if again.any():
-        row = int(np.argmax(again))
-        first = int(np.argmax((ids == ids.iloc[row]).to_numpy()))
+
+    def problem(row: int) -> str:
+        before = nodes.place(int(np.argmax((ids == ids.iloc[row]).to_numpy())))
         more = f" ({again.sum():,} ids are repeated)" if again.sum() > 1 else ""
-        raise ValueError(
-            f"{nodes.place(row, column)}: id {short(ids.iloc[row])} was there before, {_ordinal(nodes, first)}{more}; "
-            f"{remedy}"
-        )
+        return f"id {short(ids.iloc[row])} was there before, in {before}{more}; {remedy}"
+
+    nodes.refuse(again, column, problem)
 
 
-def _ordinal(table: Table, row: int) -> str:
-    return "in" + table.place(row).removeprefix(str(table.path))
+def _check_known(nodes: Table, ids: pd.Series, edges: Table, column: str, end: pd.Series, unknown: np.ndarray) -> None:
+    def problem(row: int) -> str:
+        node, written = end.iloc[row], as_text(ids)
+        same = ids[written.str.strip().str.lstrip("0") == str(node).strip().lstrip("0")]
+        near = f" (there is {short(same.iloc[0])}: mind zeros and spaces)" if len(same) else ""
+        if not near and (written == str(node).removesuffix(".0")).any():
+            near = f" (there is {str(node).removesuffix('.0')}: ids were written as decimal numbers here)"
+        rest = int(unknown.sum()) - 1
+        more = f", nor are those of {rest:,} more {'lines' if rest > 1 else 'line'}" if rest else ""
+        remedy = "add a line for it there, or leave such edges out: --skip-unknown."
+        return f"node {short(node)} is not in {nodes.path}{near}{more}; {remedy}"
 
-
-def _unknown_node(
-    nodes: Table, edges: Table, column: str, ids: pd.Series, end: pd.Series, unknown: np.ndarray
-) -> ValueError:
-    row = int(np.argmax(unknown))
-    node = end.iloc[row]
-    same = ids[as_text(ids).str.strip().str.lstrip("0") == str(node).strip().lstrip("0")]
-    near = f" (there is {short(same.iloc[0])}: mind zeros and spaces)" if len(same) else ""
-    if not near and (as_text(ids) == str(node).removesuffix(".0")).any():
-        near = f" (there is {str(node).removesuffix('.0')}: ids were written as decimal numbers here)"
-    rest = int(unknown.sum()) - 1
-    more = f", nor are those of {rest:,} more {'lines' if rest > 1 else 'line'}" if rest else ""
-    return ValueError(
-        f"{edges.place(row, column)}: node {short(node)} is not in {nodes.path}{near}{more}; "
-        "add a line for it there, or leave such edges out: --skip-unknown."
-    )
+    edges.refuse(unknown, column, problem)
 
 
 def _weights(edges: Table, column: str) -> np.ndarray:
     weights = edges.numbers(column)
-    wrong = ~(weights >= 0)
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        what = "empty" if np.isnan(weights[row]) else f"{weights[row]:g}"
-        raise ValueError(f"{edges.place(row, column)}: the weight is {what}; give a number that is not negative.")
+    remedy = "give a number that is not negative."
+    edges.refuse(np.isnan(weights), column, lambda row: f"the weight is empty; {remedy}")
+    edges.refuse(weights < 0, column, lambda row: f"the weight is {weights[row]:g}; {remedy}")
     return weights
 
 
 def _types(edges: Table, column: str) -> pd.Series:
     types = edges.text(column)
-    if types.isna().any():
-        row = int(np.argmax(types.isna()))
-        raise ValueError(f"{edges.place(row, column)}: the edge type is empty; fill it in.")
+    edges.refuse(types.isna(), column, lambda row: "the edge type is empty; fill it in.")
     return types
