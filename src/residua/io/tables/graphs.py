@@ -69,8 +69,7 @@ def read_tables(nodes: PathLike, edges: PathLike, columns: Columns) -> NodeData:
     node_table, edge_table = Table.read(nodes, columns.missing), Table.read(edges, columns.missing)
     recipe = _names(node_table, edge_table, columns)
     y = node_table.numbers(recipe.target, "; an empty cell is a node whose label is unknown")
-    taken = {recipe.id, recipe.target}
-    chosen = choose_columns(node_table, taken, columns.features, columns.categorical, columns.exclude)
+    chosen = choose_columns(node_table, columns, taken={recipe.id, recipe.target})
     medians, values = learn_values(node_table, chosen)
     recipe = replace(recipe, medians=medians, values=values)
     return _read(node_table, edge_table, recipe, y, columns.skip_unknown, chosen.left_out)
@@ -228,9 +227,8 @@ def _check_known(nodes: Table, ids: pd.Series, edges: Table, column: str, end: p
 
 def _weights(edges: Table, column: str) -> np.ndarray:
     weights = edges.numbers(column)
-    remedy = "give a number that is not negative."
-    edges.refuse(np.isnan(weights), column, lambda row: f"the weight is empty; {remedy}")
-    edges.refuse(weights < 0, column, lambda row: f"the weight is {weights[row]:g}; {remedy}")
+    wrong, remedy = ~(weights >= 0), "give a number that is not negative."
+    edges.refuse(wrong, column, lambda row: f"the weight is {weights[row]:g}; {remedy}".replace("nan", "empty"))
     return weights
 
 

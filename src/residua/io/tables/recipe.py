@@ -20,6 +20,8 @@ from residua.io.tables.columns import EMPTY, NUMBERS, OTHER, Table, shown
 if TYPE_CHECKING:
     from sklearn.compose import ColumnTransformer
 
+    from residua.io.tables.graphs import Columns
+
 NONE = "(empty)"  # the value of an empty cell among text
 MOST_VALUES = 64  # of a text column that becomes features without being asked for
 MOST_ASKED = 1000
@@ -68,40 +70,32 @@ class Recipe:
         from sklearn.impute import SimpleImputer
         from sklearn.preprocessing import OneHotEncoder
 
-        onehot = OneHotEncoder(
-            categories=[np.array(values, object) for values in self.values.values()],
-            handle_unknown="ignore",
-            sparse_output=False,
-        )
-        parts = [
-            ("numbers", SimpleImputer(strategy="median"), list(self.medians)),
-            ("text", onehot, list(self.values)),
-        ]
+        categories = [np.array(values, object) for values in self.values.values()]
+        onehot = OneHotEncoder(categories=categories, handle_unknown="ignore", sparse_output=False)
+        median = SimpleImputer(strategy="median")
+        parts = [("numbers", median, list(self.medians)), ("text", onehot, list(self.values))]
         row = self.medians | {column: values[0] for column, values in self.values.items()}
         return ColumnTransformer([part for part in parts if part[2]]).fit(pd.DataFrame([row]))
 
     def encode(self, nodes: Table) -> tuple[pd.DataFrame | None, dict[str, int], list[str]]:
         """Features of every row (None if there are none), the empty cells of each column, and notes."""
-        columns: dict[str, object] = {}
-        filled, notes = {}, []
-        for column in self.medians:
-            numbers = nodes.numbers(nodes.need(column, "a feature of the model"), other_reading(column))
-            filled[column] = int(np.isnan(numbers).sum())
-            columns[column] = numbers
-        for column, values in self.values.items():
-            text = nodes.text(nodes.need(column, "a feature of the model"))
-            filled[column] = int(text.isna().sum())
-            columns[column] = text = text.fillna(NONE)
-            unknown = sorted(set(text) - set(values))
-            if unknown:
-                notes.append(
-                    f"{nodes.path} column {column!r} has values that the model has not seen: "
-                    f"{shown(unknown, MOST_SHOWN)}; they count as none of its values."
-                )
+        columns = [nodes.need(column, "a feature of the model") for column in (*self.medians, *self.values)]
         if not columns:
             return None, {}, []
-        array = self.transformer.transform(pd.DataFrame(columns))
-        return pd.DataFrame(array, columns=self.feature_names), {c: n for c, n in filled.items() if n}, notes
+        table = pd.DataFrame(
+            {c: nodes.numbers(c, other_reading(c)) if c in self.medians else nodes.text(c) for c in columns}
+        )
+        filled = table.isna().sum()
+        table = table.fillna(dict.fromkeys(self.values, NONE))
+        unknown = {column: sorted(set(table[column]) - set(values)) for column, values in self.values.items()}
+        notes = [
+            f"{nodes.path} column {column!r} has values that the model has not seen: "
+            f"{shown(values, MOST_SHOWN)}; they count as none of its values."
+            for column, values in unknown.items()
+            if values
+        ]
+        X = pd.DataFrame(self.transformer.transform(table), columns=self.feature_names)
+        return X, {str(column): int(count) for column, count in filled.items() if count}, notes
 
 
 def other_reading(column: str) -> str:
@@ -118,34 +112,26 @@ class Chosen:
     left_out: dict[str, str]
 
 
-def choose_columns(
-    nodes: Table,
-    taken: set[str],
-    features: tuple[str, ...] | None,
-    categorical: tuple[str, ...],
-    exclude: tuple[str, ...],
-) -> Chosen:
+def choose_columns(nodes: Table, columns: Columns, taken: set[str]) -> Chosen:
     """Choose which columns become features: those asked for, else all that can."""
-    for option, names in (("--features", features or ()), ("--categorical", categorical), ("--exclude", exclude)):
-        for name in names:
-            nodes.need(name, option)
+    features = columns.features
+    for option in ("features", "categorical", "exclude"):
+        for name in getattr(columns, option) or ():
+            nodes.need(name, f"--{option}")
     wrong = [name for name in features or () if name in taken]
     if wrong:
         raise ValueError(f"--features names {wrong[0]!r}, which is the id or the target; leave it out.")
     chosen = Chosen([], [], {})
-    for column in nodes.columns:
-        if column in taken or column in exclude:
-            continue
+    for column in (name for name in nodes.columns if name not in {*taken, *columns.exclude}):
         if features is not None and column not in features:
             chosen.left_out[column] = "not among --features"
-            continue
-        _choose(nodes, column, chosen, asked=features is not None, as_text=column in categorical)
+        else:
+            _choose(nodes, column, chosen, asked=features is not None, as_text=column in columns.categorical)
     return chosen
 
 
 def _choose(nodes: Table, column: str, chosen: Chosen, *, asked: bool, as_text: bool) -> None:
-    kind = nodes.kind(column)
-    reason = None
+    kind, reason = nodes.kind(column), None
     if not asked and (not column.strip() or column.startswith("__index_level_")):
         reason = "it has no name"
     elif kind == EMPTY:
@@ -157,7 +143,8 @@ def _choose(nodes: Table, column: str, chosen: Chosen, *, asked: bool, as_text: 
         return
     else:
         count = nodes.text(column).nunique()
-        if count > (most := _most_values(nodes, asked or as_text)):
+        most = MOST_ASKED if asked or as_text else min(MOST_VALUES, len(nodes) // 2)  # few enough to occur again
+        if count > most:
             reason = f"text with {count:,} different values, more than {most:,}"
         elif count == 1 and not asked:
             reason = "the same text in every cell"
@@ -167,11 +154,6 @@ def _choose(nodes: Table, column: str, chosen: Chosen, *, asked: bool, as_text: 
         raise ValueError(f"{nodes.path} column {column!r} cannot be a feature: {reason}; leave it out.")
     else:
         chosen.left_out[column] = reason
-
-
-def _most_values(nodes: Table, asked: bool) -> int:
-    """Different values that a text column may have: few enough to occur again."""
-    return MOST_ASKED if asked else min(MOST_VALUES, len(nodes) // 2)
 
 
 def learn_values(nodes: Table, chosen: Chosen) -> tuple[dict[str, float], dict[str, tuple[str, ...]]]:
