@@ -202,9 +202,3 @@ def row_sums(A: CSR) -> np.ndarray:
     sums = np.zeros(len(counts))
     sums[counts > 0] = np.add.reduceat(A.weights, A.indptr[:-1][counts > 0])
     return sums
-
-
-def count_self_loops(A: CSR) -> int:
-    """Count the entries on the diagonal."""
-    rows = np.repeat(np.arange(len(A.indptr) - 1, dtype=np.int32), np.diff(A.indptr))
-    return int((rows == A.indices).sum())

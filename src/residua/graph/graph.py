@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -318,11 +319,7 @@ class Graph:
 
     @cached_property
     def _self_loops(self) -> dict[str, int]:
-        return {name: build.count_self_loops(self._csr(name)) for name in self.operators}
-
-    def _csr(self, type: str) -> CSR:
-        S = self.operators[type]
-        return CSR(S.indptr, S.indices, S.weights)
+        return {name: int(np.count_nonzero(S.adjacency.diagonal())) for name, S in self.operators.items()}
 
     def adjacency(self, type: str | None = None) -> sp.csr_array:
         """Return the weights of one edge type, or their sum over all, as a copy.
@@ -338,13 +335,8 @@ class Graph:
         """
         if type is not None and type not in self.operators:
             raise ValueError(f"type is {type!r}; the edge types of this graph are {list(self.edge_types)}.")
-        matrices = []
-        for name in self.edge_types if type is None else [type]:
-            indptr, indices, weights = self._csr(name)
-            values = np.ones(len(indices)) if weights is None else weights
-            shape = (self.n_nodes, self.n_nodes)
-            matrices.append(sp.csr_array((values, indices, indptr), shape=shape, copy=True))
-        return sum(matrices[1:], start=matrices[0])
+        wanted = self.operators.values() if type is None else [self.operators[type]]
+        return reduce(add, (S.adjacency.astype(np.float64) for S in wanted))
 
     @cached_property
     def components(self) -> np.ndarray:
@@ -410,12 +402,12 @@ class Graph:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the adjacency of edge type number k as ``indptr.k``, ``indices.k``; ``weights.k`` unless all are 1."""
-        named = {
+        return {
             f"{part}.{k}": array
-            for k, name in enumerate(self.edge_types)
-            for part, array in self._csr(name)._asdict().items()
+            for k, S in enumerate(self.operators.values())
+            for part, array in zip(CSR._fields, S.arrays, strict=False)
+            if array is not None
         }
-        return {name: array for name, array in named.items() if array is not None}
 
     def describe(self, labelled: Any = None) -> GraphReport:
         """Count nodes, edges, self-loops, isolates and components.

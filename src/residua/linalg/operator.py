@@ -263,15 +263,16 @@ class Sparse(Matrix):
 
     def submatrix(self, rows: np.ndarray) -> Sparse:
         """The principal submatrix on ``rows``: positions, in any order."""
-        A = self._adjacency[rows][:, rows]
+        A = self.adjacency[rows][:, rows]
         A.sort_indices()
         return Sparse(A.indptr, A.indices, None if self.weights is None else A.data, self.scale[rows])
 
     def diagonal(self) -> np.ndarray:
-        return self.scale * self.scale * self._adjacency.diagonal()
+        return self.scale * self.scale * self.adjacency.diagonal()
 
     @property
-    def _adjacency(self) -> sp.csr_array:
+    def adjacency(self) -> sp.csr_array:
+        """A itself: S without the scale."""
         values = np.ones(self.nnz, np.int8) if self.weights is None else self.weights
         return sp.csr_array((values, self.indices, self.indptr), shape=self.shape)
 
@@ -335,7 +336,7 @@ def connected_components(terms: Iterable[Sparse], n: int) -> np.ndarray:
     parent = np.arange(n)
     for term in terms:
         kernels.join_components(term.indptr, term.indices, parent)
-    return kernels.number_components(parent)
+    return (np.cumsum(parent == np.arange(n)) - 1)[parent]
 
 
 def weighted_sum(terms: Sequence[Matrix], coefficients: Sequence[float] | np.ndarray) -> Sparse:

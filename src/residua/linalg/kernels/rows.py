@@ -194,29 +194,14 @@ def _root(parent, i):
 
 @compiled
 def join_components(indptr, indices, parent):
-    """Union-find: let ``parent`` lead both ends of every entry to one root, the smallest node of the component."""
+    """Union-find: let ``parent`` name for both ends of every entry one root, the smallest node of the component."""
     for i in range(len(indptr) - 1):
         for e in range(indptr[i], indptr[i + 1]):
             a, b = _root(parent, i), _root(parent, np.int64(indices[e]))
-            if a < b:
-                parent[b] = a
-            elif b < a:
-                parent[a] = b
-
-
-@compiled
-def number_components(parent):
-    """Number the components in the order of their first node."""
-    label = np.empty(len(parent), np.int64)
-    count = 0
+            if a != b:
+                parent[max(a, b)] = min(a, b)
     for i in range(len(parent)):
-        root = _root(parent, i)
-        if root == i:
-            label[i] = count
-            count += 1
-        else:
-            label[i] = label[root]
-    return label
+        parent[i] = parent[parent[i]]  # which names the root, since no parent comes after its child
 
 
 @compiled(forceinline=True)
