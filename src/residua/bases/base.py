@@ -24,7 +24,17 @@ from residua.linalg.rows import LOCAL, Rows
 State = dict[str, np.ndarray]  # of a training, by name: enough to go on from
 
 
-class TrainingLoss(Protocol):
+class Resumable(Protocol):
+    """What a checkpoint can keep."""
+
+    def state(self) -> State:
+        """Return what a later training has to know to go on as this one would have."""
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Go on from ``state``."""
+
+
+class TrainingLoss(Resumable, Protocol):
     """A loss of the residuals r (k,) at the labels that a network learns from.
 
     Attributes
@@ -47,14 +57,8 @@ class TrainingLoss(Protocol):
     def refit(self, r: np.ndarray) -> None:
         """Bring the correlation up to date with r."""
 
-    def state(self) -> State:
-        """Return what a later training has to know to go on as this one would have."""
 
-    def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Go on from ``state``."""
-
-
-class BatchLoss(Protocol):
+class BatchLoss(Resumable, Protocol):
     """The paper's loss: mini-batches of labels for the network, all labels for the correlation.
 
     Attributes
@@ -73,12 +77,6 @@ class BatchLoss(Protocol):
 
     def update(self, r: np.ndarray) -> None:
         """Move alpha and beta, given residuals r at all labels."""
-
-    def state(self) -> State:
-        """Return what a later training has to know to go on as this one would have."""
-
-    def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Go on from ``state``."""
 
 
 class FittedCorrelation(Protocol):

@@ -5,9 +5,7 @@ Nothing heavy is imported until a base is made, so that ``residua --help`` can r
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -25,10 +23,8 @@ class Entry:
         What users write.
     help : str
         One line on what it is.
-    make : callable
-        Returns a fresh ``Base``, given the training and the size of the ensemble of a network.
     kind : {"linear", "regressor", "network"}
-        A linear mean, a scikit-learn regressor, or a network.
+        A linear mean, a scikit-learn regressor, or a network, which needs torch.
     features : bool
         Whether it looks at features.
     columns : int
@@ -39,74 +35,28 @@ class Entry:
 
     name: str
     help: str
-    make: Callable[[str, int], Base]
     kind: Literal["linear", "regressor", "network"]
     features: bool = True
     columns: int = 1
     trusted: tuple[str, ...] = ()
 
-    @property
-    def network(self) -> bool:
-        """Whether it is a network, which needs torch."""
-        return self.kind == "network"
 
-
-def _linear(name: str, training: str, ensemble: int) -> Base:
-    from residua.bases.linear import LinearBase
-
-    return LinearBase(name)
-
-
-def _regressor(estimator: Any, training: str, ensemble: int) -> Base:
-    from residua.bases.scikit import ScikitBase
-
-    return ScikitBase(estimator)
-
-
-def _trees(training: str, ensemble: int) -> Base:
-    from sklearn.ensemble import HistGradientBoostingRegressor
-
-    return _regressor(HistGradientBoostingRegressor(), training, ensemble)
-
-
-def _network(base: Any, training: str, ensemble: int) -> Base:
-    from residua.bases.networks.settings import Network
-
-    try:
-        from residua.bases.networks.base import NetworkBase
-    except ImportError as error:
-        raise ImportError(
-            f'base={base!r} needs PyTorch ({error}); pip install "residua[gnn]", or use base="linear", which does not.'
-        ) from None
-    return NetworkBase(base if isinstance(base, Network) else Network(base), training, ensemble)
-
-
+_TREES = ("sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",)
 _TABLE = (
-    Entry("zero", "nothing", partial(_linear, "zero"), "linear", features=False),
-    Entry("mean", "one level", partial(_linear, "mean"), "linear", features=False),
-    Entry("linear", "a linear mean", partial(_linear, "linear"), "linear"),
-    Entry(
-        "trees",
-        "boosted trees",
-        _trees,
-        "regressor",
-        trusted=("sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",),
-    ),
-    *(
-        Entry(name, text, partial(_network, name), "network", columns=columns)
-        for name, text, columns in (
-            ("mlp", "layers on a node's own features", 1),
-            ("hops", "the same on features averaged over neighbours", 3),
-            ("gcn", "graph convolutions", 1),
-            ("sage", "GraphSAGE, mean of neighbours", 1),
-            ("sage-gcn", "GraphSAGE, mean with the node itself", 1),
-            ("sage-max", "GraphSAGE, maximum of neighbours", 1),
-            ("sage-pool", "GraphSAGE, pooled maximum", 1),
-        )
-    ),
+    Entry("zero", "nothing", "linear", features=False),
+    Entry("mean", "one level for all nodes", "linear", features=False),
+    Entry("linear", "a linear mean of the features", "linear"),
+    Entry("trees", "scikit-learn's boosted trees", "regressor", trusted=_TREES),
+    Entry("mlp", "layers on a node's own features", "network"),
+    Entry("hops", "layers on features averaged over 0, 1 and 2 hops", "network", columns=3),
+    Entry("gcn", "graph convolutions", "network"),
+    Entry("sage", "GraphSAGE, mean of neighbours", "network"),
+    Entry("sage-gcn", "GraphSAGE, mean of neighbours and the node itself", "network"),
+    Entry("sage-max", "GraphSAGE, maximum of neighbours", "network"),
+    Entry("sage-pool", "GraphSAGE, maximum of a layer's output at neighbours", "network"),
 )
 BASES = {entry.name: entry for entry in _TABLE}
-NETWORKS = tuple(name for name, entry in BASES.items() if entry.network)
+NETWORKS = tuple(name for name, entry in BASES.items() if entry.kind == "network")
 COMPARED = ("linear", "trees", "mlp", "sage")  # by ``compare``, unless others are asked for
 
 
@@ -126,11 +76,11 @@ def find_base(base: Any) -> Entry:
         name = type(base).__name__
         if isinstance(base, Network):
             columns = BASES[base.kind].columns if base.kind in NETWORKS else 1
-            return Entry(name, "a network with settings", partial(_network, base), "network", columns=columns)
+            return Entry(name, "a network with settings", "network", columns=columns)
         if hasattr(base, "state_dict"):
-            return Entry(name, "a torch module", partial(_network, base), "network")
+            return Entry(name, "a torch module", "network")
         if all(hasattr(base, method) for method in ("fit", "predict", "get_params")):
-            return Entry(name, "a scikit-learn regressor", partial(_regressor, base), "regressor")
+            return Entry(name, "a scikit-learn regressor", "regressor")
     raise ValueError(f"base={base!r} is unknown; use {listed()}, a scikit-learn regressor or a torch module.")
 
 
@@ -146,7 +96,25 @@ def make_base(base: Any, training: str = "joint", ensemble: int = 1) -> Base:
     ensemble : int
         Members of a network's ensemble.
     """
-    return find_base(base).make(training, ensemble)
+    kind = find_base(base).kind
+    if kind == "linear":
+        from residua.bases.linear import LinearBase
+
+        return LinearBase(base)
+    if kind == "regressor":
+        from sklearn.ensemble import HistGradientBoostingRegressor
+
+        from residua.bases.scikit import ScikitBase
+
+        return ScikitBase(HistGradientBoostingRegressor() if base == "trees" else base)
+    try:
+        from residua.bases.networks.base import NetworkBase
+        from residua.bases.networks.settings import Network
+    except ImportError as error:
+        raise ImportError(
+            f'base={base!r} needs PyTorch ({error}); pip install "residua[gnn]", or use base="linear", which does not.'
+        ) from None
+    return NetworkBase(base if isinstance(base, Network) else Network(base), training, ensemble)
 
 
 def listed(names: tuple[str, ...] = tuple(BASES)) -> str:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from residua.bases.networks.progress import Advance, progress
 from residua.bases.registry import COMPARED
 from residua.cli import options
 
@@ -34,19 +33,25 @@ def compare(
     as_json: options.Json = False,
 ) -> None:
     """Which method predicts best: label propagation, and bases plain, propagated and learned."""
-    with _progress() as advance:
+    with progress("comparing") as advance:
         from residua.comparison import compare as run
         from residua.io.tables import read_tables
 
         data = read_tables(tables.nodes, tables.edges, tables.columns)
         with options.name_labels(tables):
             asked: dict[str, Any] = {"bases": options.split_names(bases) or COMPARED, "splits": splits, "split": split}
-            found = run(data.X, data.y, data.graph, **asked, share=share, random_state=seed, progress=advance)
+            found = run(
+                data.X, data.y, data.graph, **asked, share=share, random_state=seed, progress=_counting(advance)
+            )
     facts = options.facts_of(data)
     if as_json:
         options.print_json(facts | described(found))
     else:
         _print(facts, found)
+
+
+def _counting(advance: Advance) -> Callable[[int, int, str], None]:
+    return lambda done, of, name: advance(done / of, f"{done} of {of}: {name}")
 
 
 def described(found: Comparison) -> dict[str, Any]:
@@ -115,18 +120,3 @@ def _cell(row: Row, score: str, form: str) -> str:
     mean, spread = row.mean(score), row.spread(score)
     text = f"{mean:{form}}" if math.isnan(spread) else f"{mean:{form}} ± {spread:{form}}"
     return text.replace("% ±", " ±").replace("%", " %")
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[int, int, str], None]]:
-    """Draw a bar on standard error that says what is being fitted; nothing where nobody watches."""
-    if not sys.stderr.isatty():
-        yield lambda done, of, name: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}")
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("reading", total=None)
-        yield lambda done, of, name: bar.update(task, completed=done, total=of, description=name)

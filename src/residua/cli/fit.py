@@ -272,7 +272,7 @@ def load_model(path: Path, trust: bool = False) -> GraphRegressor:
 @contextmanager
 def status(base: str = "linear") -> Iterator[None]:
     """Show something that turns while a person waits."""
-    if find_base(base).network or not sys.stderr.isatty():
+    if find_base(base).kind == "network" or not sys.stderr.isatty():
         yield
         return
     from rich.console import Console

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from residua.bases.networks import progress
+from residua.cli.options import split_names
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -16,10 +17,6 @@ if TYPE_CHECKING:
     from residua.reproduction.runs import Advance
 
 data = typer.Typer(help="The paper's data sets: what there is, and their files.", no_args_is_help=True)
-
-
-def _names(text: str | None) -> tuple[str, ...] | None:
-    return None if text is None else tuple(part.strip() for part in text.split(",") if part.strip())
 
 
 def reproduce(
@@ -55,11 +52,11 @@ def reproduce(
         raise ValueError(f"--output {output} is a file; name a folder.")
     found = [(name, find(name)) for name in (EXPERIMENTS if experiment == "all" else (experiment,))]
     refuse_unheeded(experiment, [name for name in context.params if _is_given(context, name)])
-    options = Options(seeds, _names(datasets), _names(methods), jobs, protocol, output, quick, first_seed)
+    options = Options(seeds, split_names(datasets), split_names(methods), jobs, protocol, output, quick, first_seed)
     console = Console()
     for name, run in found:
-        with _progress(name, console) as advance:
-            result = run(options, advance)
+        with progress.progress(name) as advance:
+            result = run(options, _counting(advance))
         show(result, console)
 
 
@@ -68,29 +65,13 @@ def _is_given(context: typer.Context, name: str) -> bool:
     return source is not None and source.name == "COMMANDLINE"
 
 
-@contextmanager
-def _progress(name: str, console: Console) -> Iterator[Advance]:
-    """A bar that says what was done last."""
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
+def _counting(advance: progress.Advance) -> Advance:
+    def count(done: int, of: int, record: object) -> None:
+        task = getattr(record, "task", None)
+        last = f": {task.dataset} {task.method} seed {task.seed}" if task else ""
+        advance(done / max(of, 1), f"{done} of {of}{last}")
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    remaining = (TextColumn("left"), TimeRemainingColumn(), TextColumn("[dim]{task.fields[last]}"))
-    with Progress(*columns, *remaining, console=console, transient=True) as bar:
-        line = bar.add_task(name, total=None, last="")
-
-        def advance(done: int, of: int, record: object) -> None:
-            task = getattr(record, "task", None)
-            last = f"{task.dataset} {task.method} seed {task.seed}" if task else ""
-            bar.update(line, completed=done, total=of, last=last)
-
-        yield advance
+    return count
 
 
 def show(result: Result, console: Console) -> None:

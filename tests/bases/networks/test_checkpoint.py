@@ -76,7 +76,10 @@ def test_a_process_killed_at_any_time_leaves_a_checkpoint_that_can_be_used(tmp_p
     """)
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as process:
         assert process.stdout.readline() == b"ready\n"
-        time.sleep(1.0)
+        while not path.exists() or path.stat().st_size < 1000:  # the first step is being waited for
+            assert process.poll() is None
+            time.sleep(0.05)
+        time.sleep(0.5)
         process.send_signal(signal.SIGKILL)
     graph, X, y, _ = problem()
     base = Network("mlp", epochs=10**6, patience=10**6)

@@ -12,13 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from residua.bases.base import BatchLoss, State, TrainingLoss
+from residua.bases.base import BatchLoss, Resumable, State, TrainingLoss
 from residua.bases.networks.checkpoint import Section
 from residua.bases.networks.stack import Stack
 
@@ -151,16 +150,6 @@ class PaperSchedule:
 
 
 Report = Callable[[int, int, float], None]  # step, steps, error
-
-
-class Resumable(Protocol):
-    """Something whose state a checkpoint keeps."""
-
-    def state(self) -> State:
-        """Return enough to go on from."""
-
-    def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Go on from ``state``."""
 
 
 class Reached:

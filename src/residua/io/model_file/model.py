@@ -253,7 +253,7 @@ def _pack_parameters(model: GraphRegressor, estimators: dict[str, Any]) -> Table
     for name, value in model.get_params(deep=False).items():
         if isinstance(value, Strategy):
             packed[name] = pack_strategy(value)
-        elif name == "base" and not isinstance(value, str) and find_base(value).network:
+        elif name == "base" and not isinstance(value, str) and find_base(value).kind == "network":
             packed[name] = _networks().pack_parameter(value)
         elif name == "base" and not isinstance(value, str):
             estimators["parameter"] = value
