@@ -290,7 +290,7 @@ def morans_i(values: ArrayLike, graph: Graph) -> MoranResult:
     >>> round(result.statistic, 3), result.p_value < 0.001
     (0.895, True)
     """
-    x, W = _values_and_weights(values, graph)
+    x, W = values_and_weights(values, graph)
     n, S0, x2 = len(x), W.sum(), x @ x
     statistic, expected = n / S0 * (x @ (W @ x)) / x2, -1 / (n - 1)
     variance = _second_moment(W, kurtosis=float(n * np.sum(x**4) / x2**2)) - expected**2
@@ -299,7 +299,7 @@ def morans_i(values: ArrayLike, graph: Graph) -> MoranResult:
     return MoranResult(float(statistic), float(expected), float(z), float(2 * ndtr(-abs(z))))
 
 
-def _values_and_weights(values: ArrayLike, graph: Graph) -> tuple[NDArray[np.float64], sparse.csr_array]:
+def values_and_weights(values: ArrayLike, graph: Graph) -> tuple[NDArray[np.float64], sparse.csr_array]:
     """Centred, scaled values where known, and the weights among those nodes."""
     values = _vector(values, "values")
     if len(values) != graph.n_nodes:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
+from residua.metrics import values_and_weights
 from residua.validation import check_fitted
 
 if TYPE_CHECKING:
@@ -23,13 +23,21 @@ if TYPE_CHECKING:
     from residua.graph import Graph
 
 COVERAGE = 0.9
+# Layers of the paper's figure 2, and the uncertainty: by title, the column of `Contents`.
+FIELDS = {
+    "truth": "truth",
+    "base prediction": "base",
+    "residual": "residual",
+    "correction": "correction",
+    "final prediction": "final",
+    "uncertainty": "std",
+}
 
 
-@dataclass(frozen=True)
-class Moran:
+class Moran(NamedTuple):
     """A residual against those of its neighbours; the line through 0 with slope Moran's I fits the cloud best.
 
-    Parameters
+    Attributes
     ----------
     node : (k,) array of int
         Index of the node, which has a neighbour with a value.
@@ -75,14 +83,14 @@ class Contents:
         return self.model.field_.prediction
 
     @property
-    def known(self) -> np.ndarray:
-        """(n,) bool: nodes with a known label."""
-        return self.own.known
-
-    @cached_property
     def left_out(self) -> bool:
         """Whether every label is known, so that corrections are of labels left out one by one."""
-        return bool(self.known.all())
+        return bool(self.own.known.all())
+
+    @property
+    def asked(self) -> np.ndarray:
+        """(n,) bool: nodes where there is something to predict."""
+        return ~self.own.known | self.left_out
 
     @cached_property
     def diagnosis(self) -> Diagnosis:
@@ -100,25 +108,19 @@ class Contents:
         return self.own.residual
 
     @cached_property
-    def predicted(self) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and standard deviation at every node, labels left out one by one at the known ones."""
-        return self.own.left_out_mean, self.own.left_out_std
-
-    @cached_property
     def correction(self) -> np.ndarray:
         """Prediction minus base prediction, where there is something to predict."""
-        asked = np.ones_like(self.known) if self.left_out else ~self.known
-        return np.where(asked, self.predicted[0] - self.base, np.nan)
+        return np.where(self.asked, self.own.left_out_mean - self.base, np.nan)
 
     @cached_property
     def final(self) -> np.ndarray:
         """Predictions, the label where it is known; labels left out where all are."""
-        return self.predicted[0] if self.left_out else np.where(self.known, self.truth, self.predicted[0])
+        return np.where(self.asked, self.own.left_out_mean, self.truth)
 
     @cached_property
     def std(self) -> np.ndarray:
         """Standard deviations, where there is something to predict."""
-        return self.predicted[1] if self.left_out else np.where(self.known, np.nan, self.predicted[1])
+        return np.where(self.asked, self.own.left_out_std, np.nan)
 
     @cached_property
     def interval(self) -> tuple[np.ndarray, np.ndarray]:
@@ -147,26 +149,13 @@ class Contents:
         return self.own.at_known(self.own.decorrelated)
 
 
-def moran_cloud(values: np.ndarray, graph: Graph) -> Moran | None:
-    """Return the Moran scatter of values (n,), NaN = unknown; None where it is not defined."""
-    node = np.flatnonzero(~np.isnan(values))
-    x = values[node] - values[node].mean()
-    W = sparse.csr_array(graph.adjacency())[node][:, node]
-    W = W - sparse.diags_array(W.diagonal())
-    if len(node) < 4 or np.ptp(x) == 0 or W.sum() == 0:
-        return None
-    x = x / x.std()
-    joined = W.sum(axis=1) > 0
-    return Moran(node[joined], x[joined], ((W @ x) * len(node) / W.sum())[joined])
+def moran_cloud(values: np.ndarray, graph: Graph) -> Moran:
+    """Return the Moran scatter of values (n,), NaN = unknown; defined where `residua.metrics.morans_i` is."""
+    x, W = values_and_weights(values, graph)
+    x, joined = x / x.std(), W.sum(axis=1) > 0
+    return Moran(np.flatnonzero(~np.isnan(values))[joined], x[joined], ((W @ x) * len(x) / W.sum())[joined])
 
 
 def layers(contents: Contents) -> dict[str, np.ndarray]:
     """Return the pictures of the paper's figure 2, and the uncertainty, by their titles."""
-    return {
-        "truth": contents.truth,
-        "base prediction": contents.base,
-        "residual": contents.residual,
-        "correction": contents.correction,
-        "final prediction": contents.final,
-        "uncertainty": contents.std,
-    }
+    return {title: getattr(contents, field) for title, field in FIELDS.items()}

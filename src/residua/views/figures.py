@@ -41,12 +41,20 @@ MAX_EDGES = 200_000
 
 @dataclass(frozen=True)
 class Scale:
-    """A colour scale shared by several panels."""
+    """A colour scale shared by several panels: from low to high, and which ends stand for more."""
 
     low: float
     high: float
     cmap: str | Colormap
     extend: str = "neither"
+
+    @property
+    def palette(self) -> list[str]:
+        """Colours from low to high, as HTML writes them."""
+        from matplotlib import colormaps
+        from matplotlib.colors import to_hex
+
+        return [to_hex(colour) for colour in colormaps.get_cmap(self.cmap)(np.linspace(0, 1, 128))]
 
 
 def strip(
@@ -104,12 +112,9 @@ def strip(
         raise ValueError("panels is empty; give at least one title with its values.")
     xy, geographic = check_positions(positions, graph, geographic)
     values = {title: _check_values(column, len(xy), f"panels[{title!r}]") for title, column in panels.items()}
-    centred = centred_titles(values, diverging)
-    signed = centred_scale(pool(values[t] for t in values if t in centred), clip)
-    plain = plain_scale(pool(values[t] for t in values if t not in centred), clip)
+    scales = shared_scales(values, diverging, clip)
     figure, frames = _frames(len(values), width, _height_over_width(xy, geographic))
-    for (title, column), (ax, bar) in zip(values.items(), frames, strict=True):
-        scale = signed if title in centred else plain
+    for (title, column), scale, (ax, bar) in zip(values.items(), scales.values(), frames, strict=True):
         norm = Normalize(scale.low, scale.high)
         dots = draw_nodes(ax, xy, column, graph=graph, norm=norm, cmap=scale.cmap, geographic=geographic)
         ax.set_title(title, loc="left", fontsize=10.5, color=INK, pad=5)
@@ -165,7 +170,10 @@ def draw_nodes(
     """
     xy, geographic = check_positions(positions, graph, geographic)
     values = _check_values(values, len(xy), "values")
-    _set_view(ax, xy, geographic)
+    (left, bottom), (right, top) = corners(xy, geographic)
+    ax.set(xlim=(left, right), ylim=(bottom, top), aspect=stretch(xy, geographic))
+    ax.axis("off")
+    ax.apply_aspect()
     # Dots on a map close up to a surface; elsewhere the edges should show between them.
     areas = dot_areas(ax, xy, fill=1.0 if geographic else 0.7) if size is None else np.full(len(xy), size)
     if graph is not None:
@@ -217,30 +225,34 @@ def _colour_bar(bar: Axes, dots: PathCollection, scale: Scale, label: str, key: 
         bar.text(1.21, 0.5, "no value", color=INK, **words)
 
 
-def centred_titles(titles: Collection[str], diverging: Collection[str] | None) -> set[str]:
+def shared_scales(values: Mapping[str, Array], diverging: Collection[str] | None, clip: float) -> dict[str, Scale]:
+    """By title: one scale for the panels centred on 0, one for all others."""
     if diverging is None:
-        return {t for t in titles if "residual" in t.casefold() or "correction" in t.casefold()}
-    unknown = set(diverging) - set(titles)
+        diverging = {t for t in values if "residual" in t.casefold() or "correction" in t.casefold()}
+    unknown = set(diverging) - set(values)
     if unknown:
-        raise ValueError(f"diverging names {sorted(unknown)}, not among the panels {list(titles)}.")
-    return set(diverging)
+        raise ValueError(f"diverging names {sorted(unknown)}, not among the panels {list(values)}.")
+    centred = centred_scale([column for title, column in values.items() if title in diverging], clip)
+    plain = plain_scale([column for title, column in values.items() if title not in diverging], clip)
+    return {title: centred if title in diverging else plain for title in values}
 
 
-def plain_scale(values: Array, clip: float) -> Scale:
+def plain_scale(columns: Iterable[Array], clip: float, cmap: str | Colormap = SEQUENTIAL) -> Scale:
+    values = _pool(columns)
     if not len(values):
-        return Scale(0, 1, SEQUENTIAL)
+        return Scale(0, 1, cmap)
     low, high = np.quantile(values, clip, method="lower"), np.quantile(values, 1 - clip, method="higher")
     if low == high:
         low, high = low - 0.5, high + 0.5
-    return Scale(low, high, SEQUENTIAL, _extend(values, low, high))
+    return Scale(low, high, cmap, _extend(values, low, high))
 
 
-def centred_scale(values: Array, clip: float) -> Scale:
+def centred_scale(columns: Iterable[Array], clip: float) -> Scale:
     from matplotlib.colors import LinearSegmentedColormap
 
+    values = _pool(columns)
+    reach = (np.quantile(np.abs(values), 1 - 2 * clip, method="higher") if len(values) else 0) or 1.0
     colours = LinearSegmentedColormap.from_list("residua", DIVERGING)
-    reach = np.quantile(np.abs(values), 1 - 2 * clip, method="higher") if len(values) else 0
-    reach = reach or 1.0
     return Scale(-reach, reach, colours, _extend(values, -reach, reach))
 
 
@@ -249,19 +261,12 @@ def _extend(values: Array, low: float, high: float) -> str:
     return ("neither", "min", "max", "both")[int((values < low).any()) + 2 * int((values > high).any())]
 
 
-def pool(columns: Iterable[Array]) -> Array:
+def _pool(columns: Iterable[Array]) -> Array:
     values = np.concatenate([*columns, np.empty(0)])
     return values[~np.isnan(values)]
 
 
 # One map: view, dots, edges.
-
-
-def _set_view(ax: Axes, xy: Array, geographic: bool) -> None:
-    (left, bottom), (right, top) = corners(xy, geographic)
-    ax.set(xlim=(left, right), ylim=(bottom, top), aspect=stretch(xy, geographic))
-    ax.axis("off")
-    ax.apply_aspect()
 
 
 def corners(xy: Array, geographic: bool) -> tuple[Array, Array]:
@@ -300,9 +305,8 @@ def _draw_edges(ax: Axes, xy: Array, graph: Graph, width: float) -> None:
     if not 0 < edges.nnz <= MAX_EDGES:
         return
     segments = xy[np.column_stack([edges.row, edges.col])]  # (m, 2, 2)
-    alpha = float(np.clip(1.8 * len(xy) / edges.nnz, 0.1, 0.6))  # many edges per node would bury the nodes
-    lines = LineCollection(segments, colors=EDGE, linewidths=width, alpha=alpha, zorder=1)
-    ax.add_collection(lines, autolim=False)
+    alpha = np.clip(1.8 * len(xy) / edges.nnz, 0.1, 0.6)  # many edges per node would bury the nodes
+    ax.add_collection(LineCollection(segments, colors=EDGE, linewidths=width, alpha=alpha, zorder=1), autolim=False)
 
 
 # What came in.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import io
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +16,6 @@ from residua.views.positions import layout
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.colors import Colormap
 
     from residua.graph import Graph
 
@@ -34,8 +33,8 @@ class Drawing:
     radius: np.ndarray  # (n,) of a dot, in units of xy
     low: np.ndarray  # (2,) corner of the view
     high: np.ndarray  # (2,)
-    shapes: dict[int, Shape]  # by node, where it is drawn as an area
     kind: str  # "map", "area" or "graph"
+    shapes: dict[int, Shape] = field(default_factory=dict)  # by node, where it is drawn as an area
 
     @property
     def ratio(self) -> float:
@@ -48,17 +47,6 @@ class Drawing:
         dots = np.isfinite(self.xy).all(axis=1)
         dots[list(self.shapes)] = False
         return dots
-
-
-@dataclass(frozen=True)
-class Colours:
-    """A colour scale of a layer: from low to high, and which ends stand for more."""
-
-    low: float
-    high: float
-    palette: list[str]
-    cmap: str | Colormap
-    extend: str
 
 
 def make_drawing(graph: Graph, positions: Any, polygons: Any) -> Drawing:
@@ -76,8 +64,7 @@ def _with_areas(graph: Graph, positions: Any, polygons: Any) -> Drawing:
     degrees = is_geographic(polygons, shapes)
     xy = centres(shapes, graph.n_nodes)
     if positions is not None:
-        given = figures.check_positions(positions, graph, None)[0]
-        xy = np.where(np.isnan(xy), given, xy)
+        xy = np.where(np.isnan(xy), figures.check_positions(positions, graph, None)[0], xy)
     placed = np.isfinite(xy).all(axis=1)
     stretch = np.array([1 / figures.stretch(xy[placed], degrees), 1.0])
     drawing = _dots(xy * stretch, "area", graph.n_edges)
@@ -93,15 +80,13 @@ def _dots(xy: np.ndarray, kind: str, edges: int) -> Drawing:
 
     placed = np.isfinite(xy).all(axis=1)
     low, high = _view(xy[placed])
-    figure = Figure(figsize=(SIDE, SIDE * (high - low)[1] / (high - low)[0]))
-    ax = figure.add_axes((0, 0, 1, 1))
+    ax = Figure(figsize=(SIDE, SIDE * (high - low)[1] / (high - low)[0])).add_axes((0, 0, 1, 1))
     ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
     # Dots leave room for edges between them; without edges they close up to a surface.
     fill = 1.2 if edges > MAX_EDGES else 1.0 if kind == "map" else 0.7
-    areas = figures.dot_areas(ax, xy[placed], fill)
     radius = np.full(len(xy), np.nan)
-    radius[placed] = np.sqrt(areas) / 2 / (72 * SIDE) * (high - low)[0]
-    return Drawing(xy, radius, low, high, {}, kind)
+    radius[placed] = np.sqrt(figures.dot_areas(ax, xy[placed], fill)) / 2 / (72 * SIDE) * (high - low)[0]
+    return Drawing(xy, radius, low, high, kind)
 
 
 def _view(xy: np.ndarray, margin: float | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -115,39 +100,22 @@ def _view(xy: np.ndarray, margin: float | None = None) -> tuple[np.ndarray, np.n
 # Colours.
 
 
-def colours(values: Mapping[str, np.ndarray], clip: float = 0.01) -> dict[str, Colours]:
+def colours(values: Mapping[str, np.ndarray], clip: float = 0.01) -> dict[str, figures.Scale]:
     """One scale for predictions, one centred on 0 for residuals and corrections, one for the uncertainty."""
-    centred = figures.centred_titles(list(values), None)
-    plain = set(values) - centred - {"uncertainty"}
-    signed = _colours(figures.centred_scale(figures.pool(values[t] for t in values if t in centred), clip))
-    sequential = _colours(figures.plain_scale(figures.pool(values[t] for t in values if t in plain), clip))
-    pooled = figures.pool(values[t] for t in values if t == "uncertainty")
-    spread = _colours(figures.plain_scale(pooled, clip), plum())
-    chosen = {"uncertainty": spread} | dict.fromkeys(centred, signed) | dict.fromkeys(plain, sequential)
-    return {title: chosen[title] for title in values}
-
-
-def plum() -> Colormap:
-    """A colour map, pale where sure, dark where not: no end is lost on white, and none looks like a value."""
     from matplotlib import colormaps
     from matplotlib.colors import ListedColormap
 
-    return ListedColormap(colormaps["magma_r"](np.linspace(0.08, 0.85, 256)), name="plum")
-
-
-def _colours(scale: figures.Scale, cmap: Colormap | None = None) -> Colours:
-    from matplotlib import colormaps
-    from matplotlib.colors import to_hex
-
-    chosen = cmap or (colormaps[scale.cmap] if isinstance(scale.cmap, str) else scale.cmap)
-    palette = [to_hex(chosen(share)) for share in np.linspace(0, 1, 128)]
-    return Colours(float(scale.low), float(scale.high), palette, chosen, scale.extend)
+    others = {title: column for title, column in values.items() if title != "uncertainty"}
+    # Pale where sure, dark where not: no end is lost on white, and none looks like a value.
+    plum = ListedColormap(colormaps["magma_r"](np.linspace(0.08, 0.85, 256)), name="plum")
+    spread = figures.plain_scale([values["uncertainty"]], clip, plum)
+    return figures.shared_scales(others, None, clip) | {"uncertainty": spread}
 
 
 # Small pictures.
 
 
-def thumbnail(drawing: Drawing, values: np.ndarray, scale: Colours, graph: Graph) -> str:
+def thumbnail(drawing: Drawing, values: np.ndarray, scale: figures.Scale, graph: Graph) -> str:
     """A layer as a small PNG without background, as a data URI."""
     from matplotlib.colors import Normalize
     from matplotlib.figure import Figure
@@ -169,11 +137,10 @@ def thumbnail(drawing: Drawing, values: np.ndarray, scale: Colours, graph: Graph
 
 
 def _draw_areas(ax: Axes, shapes: Mapping[int, Shape], values: np.ndarray, **look: Any) -> None:
+    from matplotlib import colormaps
     from matplotlib.collections import PathCollection
     from matplotlib.path import Path
 
-    for known in (False, True):
-        chosen = [i for i in shapes if np.isfinite(values[i]) == known]
-        paths = [Path.make_compound_path(*(Path(r) for polygon in shapes[i] for r in polygon)) for i in chosen]
-        colour: dict[str, Any] = {"array": values[chosen], **look} if known else {"facecolors": figures.UNKNOWN}
-        ax.add_collection(PathCollection(paths, linewidths=0, **colour), autolim=False)
+    look["cmap"] = colormaps.get_cmap(look["cmap"]).with_extremes(bad=figures.UNKNOWN)
+    paths = [Path.make_compound_path(*(Path(r) for polygon in shape for r in polygon)) for shape in shapes.values()]
+    ax.add_collection(PathCollection(paths, linewidths=0, array=values[list(shapes)], **look), autolim=False)
