@@ -37,10 +37,10 @@ def run(console: Console | None = None) -> None:
     for kind, n, widths in CASES:
         chosen = "at once" if stack.worth_stacking(kind, n, widths) else "in turn"
         for correlation in (None, "learned"):
-            alone, together = (fit_seconds(kind, n, widths, correlation, once) for once in (False, True))
+            in_turn, together = (fit_seconds(kind, n, widths, correlation, once) for once in (False, True))
             console.print(
-                f"{kind}, n = {n:,}, widths {widths}, correlation {correlation}: {alone:.2f} s in turn, "
-                f"{together:.2f} s at once: {alone / together:.2f}; a fit takes them {chosen}",
+                f"{kind}, n = {n:,}, widths {widths}, correlation {correlation}: {in_turn:.2f} s in turn, "
+                f"{together:.2f} s at once: {in_turn / together:.2f}; a fit takes them {chosen}",
                 highlight=False,
             )
     console.print()

@@ -1,4 +1,4 @@
-"""What a fit takes is told before it begins, near to what it does take; what would not fit is refused."""
+"""What a fit takes is estimated before it begins, near to what it does take; what would not fit is refused."""
 
 import json
 import os

@@ -142,6 +142,11 @@ class Task:
     random_state: int
     checkpoint: str | os.PathLike[str] | None = None
 
+    @property
+    def labels(self) -> np.ndarray:
+        """The positions (|L|,) of the labelled nodes."""
+        return np.flatnonzero(self.labelled)
+
 
 @dataclass(frozen=True)
 class Outcome(Generic[Fit_co]):

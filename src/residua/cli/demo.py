@@ -23,18 +23,32 @@ SETTINGS = {"base alone": None, "propagated": "propagate", "learned": "learned"}
 
 @dataclass(frozen=True)
 class DemoRow:
-    """One setting on the held-out counties."""
+    """One setting on the held-out counties.
+
+    Parameters
+    ----------
+    name : str
+        The setting.
+    r2 : float
+        Share of the variance that is explained.
+    coverage : float
+        Share of counties inside the 90 % conformal interval.
+    width : float
+        Mean width of that interval.
+    seconds : float
+        Of fit and prediction.
+    """
 
     name: str
     r2: float
-    coverage: float  # of the 90 % conformal interval
-    width: float  # mean width of that interval
+    coverage: float
+    width: float
     seconds: float
 
 
 @dataclass(frozen=True)
 class Demo:
-    """Rows to print, the learned model and the data it was held against."""
+    """Rows to print, the learned model and the data that it is compared with."""
 
     data: Dataset
     rows: list[DemoRow]
@@ -42,7 +56,7 @@ class Demo:
     labelled: np.ndarray
 
     def picture(self, path: Path) -> None:
-        """Truth, base prediction, residual, correction and final prediction, as maps."""
+        """Draw truth, base prediction, residual, correction and final prediction, as maps."""
         base = self.model.base_.predict(self.data.graph, self.model.X_)
         final = self.model.predict()
         unknown = np.where(self.labelled, np.nan, final - base)

@@ -244,7 +244,7 @@ def predict(
 
 
 def _describe_labels(path: Path | None, later: np.ndarray, before: np.ndarray) -> str:
-    """Say what a table of later labels held."""
+    """Say what was in a table of later labels."""
     import numpy as np
 
     known = ~np.isnan(later)

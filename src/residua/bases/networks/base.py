@@ -107,15 +107,14 @@ class NetworkBase(Base):
         self.x_centre, self.x_spread = standardisation(self._features(task.graph, task.X))
         self.y_centre, self.y_spread = (float(v[0]) for v in standardisation(task.y[task.labelled][:, None]))
         data = self._inputs(task.graph, task.X, (task.y - self.y_centre) / self.y_spread)
-        labels = np.flatnonzero(task.labelled)
         kept = Checkpoint(task.checkpoint, self._mark(task, correlation) if task.checkpoint is not None else "")
         members: list[Member] = []
         # Dropout and the like draw from torch's global generator, which is given back as it was.
         with progress(f"training {self.name}") as advance, torch.random.fork_rng(devices=[]), _threads(len(data.x)):
-            for group in self._together(data, labels, task):
-                part = kept.section(str(group[0]))
+            for group in self._together(data, task):
                 try:
-                    trained = self._train(group, data, labels, task, correlation, part, advance)
+                    section = kept.section(str(group[0]))
+                    trained = self._train(group, data, task, correlation, section, advance)
                 except KeyboardInterrupt:  # between two networks
                     if not members:
                         raise
@@ -124,10 +123,10 @@ class NetworkBase(Base):
                 if not trained or not trained[-1].done:
                     few = "the best network so far is"
                     many = few if len(members) == 1 else f"the best {len(members)} networks so far are"
-                    warnings.warn(f"training was interrupted; {many} kept.", UserWarning, stacklevel=3)
+                    warnings.warn(f"training was interrupted; {many} kept.", UserWarning, stacklevel=4)
                     break
         self.members = [member.net.eval() for member in members]
-        return self._outcome(members, data, labels, task, correlation)
+        return self._outcome(members, data, task, correlation)
 
     def _refuse(self, task: Task) -> None:
         """Refuse what no network can learn from."""
@@ -138,19 +137,14 @@ class NetworkBase(Base):
             raise ValueError(f"y is {known[0]} at all {len(known)} labels; there is nothing to learn.")
 
     def _outcome(
-        self,
-        members: list[Member],
-        data: Inputs,
-        labels: np.ndarray,
-        task: Task,
-        correlation: CorrelationModel[Fit] | None,
+        self, members: list[Member], data: Inputs, task: Task, correlation: CorrelationModel[Fit] | None
     ) -> Outcome[Fit]:
-        residuals = (task.y - self._scaled(data, [member.net for member in members]))[:, labels]
-        out_of_sample = np.stack([np.isin(labels, member.out_of_sample) for member in members])
+        residuals = (task.y - self._scaled(data, self.members))[:, task.labelled]
+        out_of_sample = np.stack([np.isin(task.labels, member.out_of_sample) for member in members])
         residual = residuals.mean(axis=0)
         out_of_fold = mean_where(residuals, out_of_sample)
         joint = correlation is not None and self.training != "post-hoc"
-        # Out-of-fold residuals correlation as the labels do. Networks trained jointly have each a level of their own,
+        # Out-of-fold residuals are correlated as labels are. Networks trained jointly have each a level of their own,
         # so theirs are not mixed.
         if not joint and out_of_sample.any(axis=0).all():
             residual, residuals = out_of_fold, np.tile(out_of_fold, (len(members), 1))
@@ -162,13 +156,12 @@ class NetworkBase(Base):
                 found = correlation.at(residual, a, beta)
             else:
                 found = correlation(residual, start=a)
-        return Outcome(
-            residual, np.full(len(labels), np.nan) if joint else out_of_fold, found, residuals, out_of_sample
-        )
+        error = np.full_like(residual, np.nan) if joint else out_of_fold
+        return Outcome(residual, error, found, residuals, out_of_sample)
 
-    def _together(self, data: Inputs, labels: np.ndarray, task: Task) -> list[list[int]]:
+    def _together(self, data: Inputs, task: Task) -> list[list[int]]:
         """Group the members that are trained in one pass: all where that is faster, else each on its own."""
-        fit = len(labels) - len(self._out_of_sample(0, labels, task.random_state))
+        fit = len(task.labels) - len(self._out_of_sample(0, task))
         widths = (16, 16, 8) if self.settings.widths is None else self.settings.widths
         whole = self.training != "paper" and self._schedule(fit, 0).batch is None
         if whole and worth_stacking(self.settings.kind, len(data.x), widths):
@@ -179,7 +172,6 @@ class NetworkBase(Base):
         self,
         group: list[int],
         data: Inputs,
-        labels: np.ndarray,
         task: Task,
         correlation: CorrelationModel[Fit] | None,
         kept: Section,
@@ -192,13 +184,13 @@ class NetworkBase(Base):
             raise ValueError(f"base {self.name} has no parameters to train; use a module with some.")
         report, s = _reporter(advance, group[0], len(group), self.ensemble), self.settings
         if self.training == "paper":
-            paper: BatchLoss = SquaredError(len(task.y), len(labels))
+            paper: BatchLoss = SquaredError(len(task.y), len(task.labels))
             if correlation is not None:
                 paper = correlation.paper_objective(s.lbfgs)
             batches = PaperSchedule(s.steps, seeds[0], every=100 if s.lbfgs else 10)
-            done = train_paper(nets[0], data, labels, paper, batches, report, kept)
-            return [Member(nets[0], labels[:0], done, paper.a, paper.b)]
-        learners = [self._learner(k, labels, task, correlation) for k in group]
+            done = train_paper(nets[0], data, task.labels, paper, batches, report, kept)
+            return [Member(nets[0], task.labels[:0], done, paper.a, paper.b)]
+        learners = [self._learner(k, task, correlation) for k in group]
         plan = self._schedule(len(learners[0].fit), seeds[0])
         done = train(stack(nets) if len(nets) > 1 else nets[0], data, learners, plan, report, kept)
         for net, learner in zip(nets, learners, strict=True):
@@ -206,21 +198,22 @@ class NetworkBase(Base):
         alphas = [np.arctanh(learner.criterion.alpha) for learner in learners]
         return [Member(net, one.out_of_sample, done, a) for net, one, a in zip(nets, learners, alphas, strict=True)]
 
-    def _learner(self, k: int, labels: np.ndarray, task: Task, correlation: CorrelationModel[Fit] | None) -> Learner:
-        out_of_sample = self._out_of_sample(k, labels, task.random_state)
-        fit = np.setdiff1d(labels, out_of_sample)
+    def _learner(self, k: int, task: Task, correlation: CorrelationModel[Fit] | None) -> Learner:
+        out_of_sample = self._out_of_sample(k, task)
+        fit = np.setdiff1d(task.labels, out_of_sample)
         if correlation is not None and self.training == "joint":
             return Learner(fit, out_of_sample, correlation.objective(np.isin(np.arange(len(task.y)), fit)))
         return Learner(fit, out_of_sample, SquaredError(len(task.y), len(fit)))
 
-    def _out_of_sample(self, k: int, labels: np.ndarray, random_state: int) -> np.ndarray:
+    def _out_of_sample(self, k: int, task: Task) -> np.ndarray:
         """Draw the labels that member k is not trained on: a fold where there are enough members for folds."""
+        labels = task.labels
         size = min(round(self.settings.validation * len(labels)), len(labels) - MIN_LABELS)
         if self.ensemble < MIN_FOLDS or not size:
-            rng = np.random.default_rng([random_state, k])
+            rng = np.random.default_rng([task.random_state, k])
             rng.integers(2**31)  # the seed of the weights
             return np.sort(rng.choice(labels, size, replace=False))
-        order = np.random.default_rng([random_state, self.ensemble]).permutation(labels)
+        order = np.random.default_rng([task.random_state, self.ensemble]).permutation(labels)
         return np.sort(np.array_split(order, self.ensemble)[k])
 
     def _schedule(self, labels: int, seed: int) -> Schedule:
@@ -237,13 +230,12 @@ class NetworkBase(Base):
         tuned = copy.copy(self)
         tuned.members = copy.deepcopy(self.members)
         data = self._inputs(task.graph, task.X, (task.y - self.y_centre) / self.y_spread)
-        labels = np.flatnonzero(task.labelled)
-        error = SquaredError(len(task.y), len(labels))
+        error = SquaredError(len(task.y), len(task.labels))
         with progress(f"fine-tuning {self.name}") as advance, torch.random.fork_rng(devices=[]):
             for k, net in enumerate(tuned.members):
                 batches = PaperSchedule(steps, _seed(task, k), learning_rate=learning_rate)
                 report, kept = _reporter(advance, k, 1, len(tuned.members)), Checkpoint(None, "").section("")
-                done = train_paper(net.train(), data, labels, error, batches, report, kept)
+                done = train_paper(net.train(), data, task.labels, error, batches, report, kept)
                 net.eval()
                 if not done:
                     warnings.warn("fine-tuning was interrupted; what it had reached is kept.", stacklevel=3)
