@@ -21,8 +21,9 @@ from torch_geometric.nn import SAGEConv
 import residua
 from benchmarks.common import best_of_each, best_seconds, correlated_residuals, watts_strogatz
 from residua import Graph, GraphRegressor, Lanczos, Network
+from residua.bases.base import TrainingLoss
 from residua.bases.networks.architectures import make_network
-from residua.bases.networks.training import Criterion, Inputs, SquaredError, outputs, take_step
+from residua.bases.networks.training import Inputs, SquaredError, outputs, take_step
 from residua.field.training_loss import Objective
 from residua.linalg.logdet.strategy import Estimate, Ratio, Strategy
 from residua.reproduction.splits import random_split
@@ -87,7 +88,7 @@ def problem(n: int) -> tuple[Graph, Inputs, np.ndarray]:
     return graph, Inputs(torch.as_tensor(X, dtype=torch.float32), edge_index, y), ~np.isnan(y)
 
 
-def step_seconds(net: nn.Module, data: Inputs, labelled: np.ndarray, criterion: Criterion, count: int) -> float:
+def step_seconds(net: nn.Module, data: Inputs, labelled: np.ndarray, criterion: TrainingLoss, count: int) -> float:
     """Seconds of one step, alpha as it has been learned from the first residuals."""
     rows = np.flatnonzero(labelled)
     optimiser = torch.optim.Adam(net.parameters(), lr=0.01, fused=True)

@@ -72,7 +72,15 @@ class RowBlock(Matrix):
         """Return V (n_local, ...) with the rows of its halo below."""
         return np.concatenate([V, *self._swap([V[need] for need in self.sends.values()])])
 
-    def combine(self, V, p, Z=None, q=None, out=None, inner=True):
+    def combine(
+        self,
+        V: np.ndarray,
+        p: np.ndarray,
+        Z: np.ndarray | None = None,
+        q: np.ndarray | None = None,
+        out: np.ndarray | None = None,
+        inner: bool = True,
+    ) -> tuple[np.ndarray, np.ndarray]:
         S, k = self.local, V.shape[1]
         E = self.with_halo(np.asarray(V, self.dtype))
         out = np.empty((self.n_local, k)) if out is None else out
