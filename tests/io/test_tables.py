@@ -1,5 +1,6 @@
 """Tables become graphs, features and labels as they are written; what does not fit is refused with its place."""
 
+import json
 import warnings
 from dataclasses import asdict
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 import residua
 from residua.io.model_file import ModelFileError
 from residua.io.model_file.recipe import unpack_recipe
+from residua.io.model_file.values import Table as JsonTable
 from residua.io.tables import Columns, Recipe, Table, prediction_table, read_again, read_tables, rows_like, write_table
 from tables import edit, town, write
 
@@ -428,12 +430,14 @@ def test_a_stale_recipe_is_not_saved(fitted, tmp_path):
 def test_a_damaged_recipe_is_refused(fitted, change):
     _, data, _ = fitted
     names = np.array(data.recipe.feature_names, object)
+
+    def unpacked(recipe):
+        return unpack_recipe(json.loads(json.dumps(recipe), object_hook=JsonTable), names)
+
     packed = asdict(data.recipe)
-    packed = {key: list(value) if isinstance(value, tuple) else value for key, value in packed.items()}
-    packed["values"] = {key: list(value) for key, value in packed["values"].items()}
-    assert unpack_recipe(packed, names) == data.recipe
+    assert unpacked(packed) == data.recipe
     with pytest.raises(ModelFileError, match="damaged"):
-        unpack_recipe(packed | change, names)
+        unpacked(packed | change)
 
 
 def test_a_recipe_without_features_needs_none(files):

@@ -15,7 +15,7 @@ from residua import __version__
 from residua.average import Average
 from residua.estimator import GraphRegressor
 from residua.io.model_file.container import damaged
-from residua.io.model_file.values import check_format, need, number, pack_table, read_number, unpack_table
+from residua.io.model_file.values import Table, pack_table, read_number
 from residua.validation import one_line
 
 WEIGHTS = "average.json"
@@ -26,8 +26,8 @@ Members = Mapping[str, bytes]
 
 def pack_average(average: Average, pack: Callable[[GraphRegressor], Members]) -> dict[str, bytes]:
     """Return the members of the file, those of each model by ``pack``."""
-    weights = [number(weight) for weight in average.weights]
-    members = {WEIGHTS: pack_table({"format": FORMAT, "residua": __version__, "weights": weights})}
+    table = {"format": FORMAT, "residua": __version__, "weights": average.weights.tolist()}
+    members = {WEIGHTS: pack_table(table)}
     for k, model in enumerate(average.models):
         members |= {f"{k}/{name}": data for name, data in pack(model).items()}
     return members
@@ -35,9 +35,8 @@ def pack_average(average: Average, pack: Callable[[GraphRegressor], Members]) ->
 
 def unpack_average(members: Members, unpack: Callable[[Members], GraphRegressor]) -> Average:
     """Return the average that these members hold, each model by ``unpack``."""
-    table = unpack_table(members[WEIGHTS])
-    check_format(table, FORMAT)
-    weights = np.array([read_number(value) for value in need(table, "weights", list)])
+    table = Table.read(members[WEIGHTS], FORMAT)
+    weights = np.array([read_number(value) for value in table.need("weights", list)])
     folders: list[dict[str, bytes]] = [{} for _ in weights]
     for name in members.keys() - {WEIGHTS}:
         folder, _, rest = name.partition("/")

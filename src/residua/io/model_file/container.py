@@ -21,7 +21,7 @@ def damaged(what: str) -> ModelFileError:
     return ModelFileError(f"is damaged or no residua model ({what}); restore a copy, or save the model again.")
 
 
-def write_whole(path: str | os.PathLike[str], members: Mapping[str, bytes]) -> None:
+def write_zip(path: str | os.PathLike[str], members: Mapping[str, bytes]) -> None:
     """Write the members to ``path``, whole or not at all."""
 
     def write(file: BinaryIO) -> None:
@@ -34,7 +34,7 @@ def write_whole(path: str | os.PathLike[str], members: Mapping[str, bytes]) -> N
     write_atomically(path, write)
 
 
-def read_members(path: str | os.PathLike[str]) -> dict[str, bytes]:
+def read_zip(path: str | os.PathLike[str]) -> dict[str, bytes]:
     """Return the members of a stored zip; zipfile compares them with their checksums."""
     if not stat.S_ISREG(os.stat(path).st_mode):
         raise ModelFileError("is not a regular file; give a file that model.save wrote.")

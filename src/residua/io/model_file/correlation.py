@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -10,16 +11,7 @@ from residua.field import CorrelationFit
 from residua.field.fitted import FittedField
 from residua.field.observed import Observed
 from residua.io.model_file.container import damaged
-from residua.io.model_file.values import (
-    Arrays,
-    Table,
-    need,
-    number,
-    numbers,
-    plain_or_none,
-    read_number,
-    read_numbers,
-)
+from residua.io.model_file.values import Arrays, Table, plain_or_none
 from residua.linalg import Cholesky, Eigen, Lanczos, Strategy
 from residua.validation import one_line
 
@@ -29,12 +21,12 @@ MAX_STEPS, MAX_PROBES = 4000, 512  # of a quadratic form and a log-determinant: 
 SCALARS = ("beta", "beta_stderr", "log_likelihood", "p_value")
 
 
-def pack_correlation(fit: CorrelationFit, arrays: dict[str, np.ndarray]) -> Table:
+def pack_correlation(fit: CorrelationFit, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     arrays["correlation.coefficients"] = fit.coefficients
     arrays["correlation.covariance"] = fit.coefficient_covariance
     return {
-        **{name: number(getattr(fit, name)) for name in SCALARS},
-        "alpha_mc_error": numbers(fit.alpha_mc_error),
+        **{name: getattr(fit, name) for name in SCALARS},
+        "alpha_mc_error": fit.alpha_mc_error,
         "n_labelled": fit.n_labelled,
         "methods": dict(fit.methods),
         "effort": _pack_effort(fit.source) if isinstance(fit.source, Observed) else None,
@@ -43,13 +35,13 @@ def pack_correlation(fit: CorrelationFit, arrays: dict[str, np.ndarray]) -> Tabl
 
 def unpack_correlation(table: Table, field: FittedField, arrays: Arrays) -> CorrelationFit:
     """Return the correlation of a file; ``field`` is all that the fit knows besides."""
-    methods, n_labelled = need(table, "methods", dict), need(table, "n_labelled", int)
+    methods, n_labelled = table.need("methods", Table), table.need("n_labelled", int)
     if n_labelled != field.labelled.sum() or any(type(text) is not str for text in methods.values()):
         raise damaged("correlation does not fit the labels")
     design = field.base.design(field.X)
     columns = 0 if design is None else design.shape[1]
-    effort = need(table, "effort", dict, type(None))
-    scalars = {name: read_number(table.get(name)) for name in SCALARS}
+    effort = table.need("effort", Table, type(None))
+    scalars = {name: table.number(name) for name in SCALARS}
     # Files of version 0.1.0 hold a beta that is not corrected for the coefficients of the mean.
     factor = field.beta / scalars["beta"]
     return CorrelationFit(
@@ -57,8 +49,8 @@ def unpack_correlation(table: Table, field: FittedField, arrays: Arrays) -> Corr
         alpha=field.alpha,
         alpha_stderr=field.alpha_stderr,
         n_labelled=n_labelled,
-        alpha_mc_error=read_numbers(table, "alpha_mc_error", field.graph.edge_types),
-        methods=methods,
+        alpha_mc_error=table.numbers("alpha_mc_error", field.graph.edge_types),
+        methods=dict(methods),
         coefficients=arrays.take("correlation.coefficients", (columns,)),
         coefficient_covariance=arrays.take("correlation.covariance", (columns, columns)) / factor,
         source=None if effort is None else _unpack_effort(effort, field, design),
@@ -67,8 +59,8 @@ def unpack_correlation(table: Table, field: FittedField, arrays: Arrays) -> Corr
 
 def _unpack_effort(table: Table, field: FittedField, design: np.ndarray | None) -> Observed:
     """Return what the correlation was learned from."""
-    strategy = unpack_strategy(need(table, "strategy", dict))
-    steps, probes = need(table, "steps", int, type(None)), need(table, "probes", int, type(None))
+    strategy = unpack_strategy(table.need("strategy", Table))
+    steps, probes = (table.need(name, int, type(None)) for name in ("steps", "probes"))
     most = getattr(strategy, "probes", None) or MAX_PROBES
     if not 0 <= (steps or 0) <= MAX_STEPS or not 0 <= (probes or 0) <= most:
         raise damaged(f"effort is {one_line(table, 80)}")
@@ -78,7 +70,7 @@ def _unpack_effort(table: Table, field: FittedField, design: np.ndarray | None) 
     return Observed(field.graph, L, values, Z, strategy, done, -1 if steps is None else steps)
 
 
-def _pack_effort(seen: Observed) -> Table:
+def _pack_effort(seen: Observed) -> dict[str, Any]:
     strategy, probes = seen.strategy, None  # probes and steps that it has come to
     if isinstance(strategy, Lanczos):
         probes, strategy = seen.effort[0], replace(strategy, steps=seen.effort[1])
@@ -86,17 +78,15 @@ def _pack_effort(seen: Observed) -> Table:
     return {"strategy": pack_strategy(strategy), "steps": steps, "probes": probes}
 
 
-def pack_strategy(strategy: Strategy) -> Table:
+def pack_strategy(strategy: Strategy) -> dict[str, Any]:
     """Return a way to compute log-determinants, by its name and fields."""
     if type(strategy) not in STRATEGIES.values():
         raise ValueError(
             f'logdet={one_line(repr(strategy), 80)} cannot be saved; use "auto" or one of {", ".join(STRATEGIES)}.'
         )
-    fields = dict(vars(strategy))
-    if "dtype" in fields:
-        fields["dtype"] = np.dtype(fields["dtype"]).name
-    values = {name: plain_or_none(value, f"logdet {name}") for name, value in fields.items()}
-    return {"strategy": type(strategy).__name__, **values}
+    values = {name: plain_or_none(value, f"logdet {name}") for name, value in vars(strategy).items() if name != "dtype"}
+    dtype = {"dtype": np.dtype(strategy.dtype).name} if isinstance(strategy, Lanczos) else {}
+    return {"strategy": type(strategy).__name__, **values, **dtype}
 
 
 def unpack_strategy(table: Table) -> Strategy:

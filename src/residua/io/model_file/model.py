@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
+from functools import partial
 from types import ModuleType
 from typing import Any, TypeVar, overload
 
@@ -24,34 +25,11 @@ from residua.field.precision import check_alpha
 from residua.graph import Graph
 from residua.graph.build import same
 from residua.io.model_file.average import WEIGHTS, pack_average, unpack_average
-from residua.io.model_file.container import (
-    ARRAYS,
-    ESTIMATORS,
-    TABLE,
-    ModelFileError,
-    damaged,
-    read_members,
-    write_whole,
-)
+from residua.io.model_file.container import ARRAYS, ESTIMATORS, TABLE, ModelFileError, damaged, read_zip, write_zip
 from residua.io.model_file.correlation import pack_correlation, pack_strategy, unpack_correlation, unpack_strategy
 from residua.io.model_file.estimators import pack_estimators, unpack_estimators
 from residua.io.model_file.recipe import unpack_recipe
-from residua.io.model_file.values import (
-    Arrays,
-    Table,
-    check_format,
-    need,
-    number,
-    numbers,
-    pack_arrays,
-    pack_table,
-    plain,
-    plain_or_none,
-    read_number,
-    read_numbers,
-    restore,
-    unpack_table,
-)
+from residua.io.model_file.values import Arrays, Table, pack_arrays, pack_table, plain, plain_or_none, restore
 from residua.linalg import Strategy
 from residua.predictor import Predictor
 from residua.validation import MIN_LABELS, check_fitted, one_line
@@ -82,7 +60,7 @@ def save(model: Predictor, path: Path) -> None:
     >>> again.alpha_ == model.alpha_
     True
     """
-    write_whole(path, pack_average(model, _pack) if isinstance(model, Average) else _pack(model))
+    write_zip(path, pack_average(model, _pack) if isinstance(model, Average) else _pack(model))
 
 
 @overload
@@ -128,15 +106,13 @@ def load(
     names: list[str | type] = [trusted] if isinstance(trusted, str | type) else [*trusted]
     if not all(isinstance(name, str | type) for name in names):
         raise TypeError(f"trusted={trusted!r} is not a list of types or of their names.")
+    unpack = partial(_unpack, trusted=names, module=module)
     try:
-        members = read_members(path)
-        held = Average if WEIGHTS in members else GraphRegressor
+        members = read_zip(path)
+        held, found = (Average, "an average of models") if WEIGHTS in members else (GraphRegressor, "one model")
         if kind is not None and held is not kind:
-            found = "an average of models" if held is Average else "one model"
             raise ModelFileError(f"holds {found}, no {kind.__name__}; load it in Python without kind=.")
-        if held is Average:
-            return unpack_average(members, lambda part: _unpack(part, names, module))
-        return _unpack(members, names, module)
+        return unpack_average(members, unpack) if held is Average else unpack(members)
     except ModelFileError as error:
         raise ModelFileError(f"{path} {one_line(error, 2000)}") from None
     except FileNotFoundError:
@@ -169,9 +145,9 @@ def _pack(model: Predictor) -> dict[str, bytes]:
         "graph": _pack_graph(field.graph, arrays),
         "feature_names": None if names is None else [plain(name, "feature name") for name in names],
         "base": _pack_base(field.base, arrays, estimators),
-        "alpha": numbers(field.alpha),
-        "alpha_stderr": numbers(field.alpha_stderr),
-        "beta": number(field.beta),
+        "alpha": field.alpha,
+        "alpha_stderr": field.alpha_stderr,
+        "beta": field.beta,
         "correlation": None if field.correlation is None else pack_correlation(field.correlation, arrays),
         "estimators": sorted(estimators),
         "recipe": None if field.recipe is None else asdict(field.recipe),
@@ -184,33 +160,30 @@ def _unpack(members: Mapping[str, bytes], trusted: list[str | type], module: Any
     """Return the model that these members hold."""
     table = _read_table(members)
     arrays = Arrays(members[ARRAYS])
-    estimators = {}
-    if ESTIMATORS in members:
-        estimators = unpack_estimators(members[ESTIMATORS], table["estimators"], trusted)
-    graph = _unpack_graph(need(table, "graph", dict), arrays)
+    estimators = unpack_estimators(members[ESTIMATORS], table["estimators"], trusted) if ESTIMATORS in members else {}
+    graph = _unpack_graph(table.need("graph", Table), arrays)
     X = arrays.take("X", (graph.n_nodes, None))
     y = arrays.take("y", (graph.n_nodes,), finite=False)
     known = ~np.isnan(y)
     if np.isinf(y).any() or known.sum() < MIN_LABELS:
         raise damaged("y is infinite or has too few labels")
-    base = _unpack_base(need(table, "base", dict), graph, X, arrays, estimators, module)
+    base = _unpack_base(table.need("base", Table), graph, X, arrays, estimators, module)
     with np.errstate(all="ignore"):  # numbers that are each finite may overflow together
         if not np.isfinite(base.predict(graph, X)).all():
             raise damaged("its base predicts numbers that are not finite")
     outcome = _unpack_outcome(base, int(known.sum()), arrays)
     names = table.get("feature_names")
-    if names is not None:
-        names = restore(names, X.shape[1], "feature names")
-    alpha, stderr = (read_numbers(table, name, graph.edge_types) for name in ("alpha", "alpha_stderr"))
+    names = None if names is None else restore(names, X.shape[1], "feature names")
+    alpha, stderr = (table.numbers(name, graph.edge_types) for name in ("alpha", "alpha_stderr"))
     check_alpha(alpha, graph, limit=True)
-    beta = read_number(table.get("beta"))
+    beta = table.number("beta")
     if not (0 < beta < math.inf and 1 / beta < math.inf):
         raise damaged(f"beta is {beta}")
-    recipe = None if table.get("recipe") is None else unpack_recipe(need(table, "recipe", dict), names)
-    model = _unpack_parameters(need(table, "parameters", dict), estimators, module)
+    recipe = None if table.get("recipe") is None else unpack_recipe(table.need("recipe", Table), names)
+    model = _unpack_parameters(table.need("parameters", Table), estimators, module)
     field = FittedField(graph, X, y, base, outcome, alpha, stderr, beta, names, model.random_state, recipe)
     if table.get("correlation") is not None:
-        fit = unpack_correlation(need(table, "correlation", dict), field, arrays)
+        fit = unpack_correlation(table.need("correlation", Table), field, arrays)
         field = replace(field, outcome=replace(outcome, correlation=fit))
     arrays.check_empty()
     model.field_ = field
@@ -220,47 +193,44 @@ def _unpack(members: Mapping[str, bytes], trusted: list[str | type], module: Any
 def _unpack_outcome(base: Base, n_labelled: int, arrays: Arrays) -> Outcome:
     """Return what the base left over; a network's errors are known at labels it was not trained on, NaN at others."""
     network = not isinstance(base, LinearBase | ScikitBase)
-    parts = {"base_out_of_fold_error": arrays.take("alone", (n_labelled,), finite=not network)}
-    if network:
-        parts["members"] = arrays.take("starts", (None, n_labelled))
-        if len(parts["members"]) not in (1, len(getattr(base, "members", ()))):
-            raise damaged("members are not as many as networks")
-        out_of_sample = arrays.take("held", parts["members"].shape, np.int64)
-        if not np.isin(out_of_sample, (0, 1)).all():
-            raise damaged("held is neither true nor false")
-        parts["out_of_sample"] = out_of_sample.astype(bool)
-    if any(np.isinf(part).any() for part in parts.values()):
+    error = arrays.take("alone", (n_labelled,), finite=not network)
+    if np.isinf(error).any():
         raise damaged("an error is infinite")
-    return Outcome(arrays.take("residual", (n_labelled,)), **parts)
+    outcome: Outcome = Outcome(arrays.take("residual", (n_labelled,)), error)
+    if not network:
+        return outcome
+    members = arrays.take("starts", (None, n_labelled))
+    if len(members) not in (1, len(getattr(base, "members", ()))):
+        raise damaged("members are not as many as networks")
+    out_of_sample = arrays.take("held", members.shape, np.int64)
+    if not np.isin(out_of_sample, (0, 1)).all():
+        raise damaged("held is neither true nor false")
+    return replace(outcome, members=members, out_of_sample=out_of_sample.astype(bool))
 
 
 def _read_table(members: Mapping[str, bytes]) -> Table:
     """Return the JSON part, of a version that this residua knows, with just the members that it announces."""
     if TABLE not in members:
         raise damaged(f"it has no {TABLE}")
-    table = unpack_table(members[TABLE])
-    check_format(table, FORMAT)
-    expected = {TABLE, ARRAYS, *([ESTIMATORS] if need(table, "estimators", list) else [])}
+    table = Table.read(members[TABLE], FORMAT)
+    expected = {TABLE, ARRAYS, *([ESTIMATORS] if table.need("estimators", list) else [])}
     if members.keys() != expected:
         raise damaged(f"members are {one_line(sorted(members))}, not {sorted(expected)}")
     return table
 
 
-def _pack_parameters(model: GraphRegressor, estimators: dict[str, Any]) -> Table:
+def _pack_parameters(model: GraphRegressor, estimators: dict[str, Any]) -> dict[str, Any]:
     """Return constructor parameters: a scikit-learn base goes to ``estimators``, a torch module is but a name."""
-    packed: Table = {"checkpoint": None}  # a file of the machine that did the training
     check_parameters(model)  # they may have been set since the fit
-    for name, value in model.get_params(deep=False).items():
-        if isinstance(value, Strategy):
-            packed[name] = pack_strategy(value)
-        elif name == "base" and not isinstance(value, str) and find_base(value).kind == "network":
-            packed[name] = _networks().pack_parameter(value)
-        elif name == "base" and not isinstance(value, str):
-            estimators["parameter"] = value
-            packed[name] = {"estimator": "parameter"}
-        elif name != "checkpoint":
-            packed[name] = plain_or_none(value, f"parameter {name}")
-    return packed
+    packed = model.get_params(deep=False) | {"checkpoint": None}  # a file of the machine that did the training
+    if isinstance(model.logdet, Strategy):
+        packed["logdet"] = pack_strategy(model.logdet)
+    if not isinstance(model.base, str) and find_base(model.base).kind == "network":
+        packed["base"] = _networks().pack_parameter(model.base)
+    elif not isinstance(model.base, str):
+        estimators["parameter"] = model.base
+        packed["base"] = {"estimator": "parameter"}
+    return {name: v if type(v) is dict else plain_or_none(v, f"parameter {name}") for name, v in packed.items()}
 
 
 def _unpack_parameters(table: Table, estimators: Mapping[str, Any], module: Any) -> GraphRegressor:
@@ -270,10 +240,10 @@ def _unpack_parameters(table: Table, estimators: Mapping[str, Any], module: Any)
     if unknown:
         raise ModelFileError(f"has parameters {one_line(unknown)} that residua {__version__} lacks; upgrade residua.")
     values |= table
-    if type(values["logdet"]) is dict:
+    if isinstance(values["logdet"], Table):
         values["logdet"] = unpack_strategy(values["logdet"])
     base = values["base"]
-    if type(base) is dict:
+    if isinstance(base, Table):
         own = "estimator" in base
         values["base"] = estimators["parameter"] if own else _networks().unpack_parameter(base, module)
     model = GraphRegressor(**values)
@@ -290,19 +260,18 @@ def _networks() -> ModuleType:
     return networks
 
 
-def _pack_graph(graph: Graph, arrays: dict[str, np.ndarray]) -> Table:
+def _pack_graph(graph: Graph, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     """Put integer ids and adjacencies into ``arrays``; other ids stay in the table."""
-    arrays.update({f"graph.{name}": array for name, array in graph.arrays().items()})
-    ids = None
-    if graph.nodes.dtype == np.int64:
+    arrays |= {f"graph.{name}": array for name, array in graph.arrays().items()}
+    integers = graph.nodes.dtype == np.int64
+    if integers:
         arrays["graph.nodes"] = graph.nodes
-    else:
-        ids = [plain(node, "node id") for node in graph.nodes]
+    ids = None if integers else [plain(node, "node id") for node in graph.nodes]
     return {"n_nodes": graph.n_nodes, "edge_types": list(graph.edge_types), "nodes": ids}
 
 
 def _unpack_graph(table: Table, arrays: Arrays) -> Graph:
-    n, types, ids = need(table, "n_nodes", int), need(table, "edge_types", list), table.get("nodes")
+    n, types, ids = table.need("n_nodes", int), table.need("edge_types", list), table.get("nodes")
     if not types or any(type(name) is not str for name in types) or len(set(types)) < len(types):
         raise damaged("edge types are not distinct names")
     nodes = arrays.take("graph.nodes", (n,), np.int64) if ids is None else restore(ids, n, "nodes")
@@ -330,10 +299,9 @@ def _check_symmetric(graph: Graph) -> None:
         raise damaged("edge weights add up to infinity")
 
 
-def _pack_base(base: FittedBase, arrays: dict[str, np.ndarray], estimators: dict[str, Any]) -> Table:
+def _pack_base(base: FittedBase, arrays: dict[str, np.ndarray], estimators: dict[str, Any]) -> dict[str, Any]:
     if isinstance(base, LinearBase):
-        for name in ("coefficients", "centre", "spread"):
-            arrays[f"base.{name}"] = getattr(base, name)
+        arrays |= {f"base.{name}": getattr(base, name) for name in ("coefficients", "centre", "spread")}
         return {"kind": "linear", "name": base.name}
     if isinstance(base, ScikitBase):
         estimators["fitted"] = base.estimator
@@ -344,7 +312,7 @@ def _pack_base(base: FittedBase, arrays: dict[str, np.ndarray], estimators: dict
 def _unpack_base(
     table: Table, graph: Graph, X: np.ndarray, arrays: Arrays, estimators: Mapping[str, Any], module: Any
 ) -> Base:
-    kind = need(table, "kind", str)
+    kind = table.need("kind", str)
     if kind == "scikit":
         return ScikitBase(estimators["fitted"])
     if kind == "network":
@@ -352,8 +320,7 @@ def _unpack_base(
     base = make_base(table.get("name"))
     if kind != "linear" or not isinstance(base, LinearBase):
         raise damaged(f"base is {one_line(table, 80)}")
-    base.centre = arrays.take("base.centre", X.shape[1:])
-    base.spread = arrays.take("base.spread", X.shape[1:])
+    base.centre, base.spread = (arrays.take(f"base.{name}", X.shape[1:]) for name in ("centre", "spread"))
     if not (base.spread > 0).all():
         raise damaged("base.spread is not positive")
     base.coefficients = arrays.take("base.coefficients", (base.design(X[:1]).shape[1],))

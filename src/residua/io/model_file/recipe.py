@@ -8,27 +8,19 @@ from typing import Any
 import numpy as np
 
 from residua.io.model_file.container import damaged
-from residua.io.model_file.values import Table, need, read_number
+from residua.io.model_file.values import Table, read_number
 from residua.io.tables.recipe import Recipe
-
-OPTIONAL = ("weight", "edge_type")
 
 
 def unpack_recipe(table: Table, names: np.ndarray | None) -> Recipe:
     """Return the recipe, whose features are those of the model."""
-    for name in OPTIONAL:
-        if table.get(name) is not None:
-            need(table, name, str)
+    medians, values = table.need("medians", Table), table.need("values", Table)
     recipe = Recipe(
-        id=need(table, "id", str),
-        target=need(table, "target", str),
-        source=need(table, "source", str),
-        to=need(table, "to", str),
-        weight=table.get("weight"),
-        edge_type=table.get("edge_type"),
-        missing=_texts(need(table, "missing", list)),
-        medians={name: read_number(value) for name, value in need(table, "medians", dict).items()},
-        values={name: _texts(value) for name, value in need(table, "values", dict).items()},
+        **{name: table.need(name, str) for name in ("id", "target", "source", "to")},
+        **{name: table.need(name, str, type(None)) for name in ("weight", "edge_type")},
+        missing=_texts(table.need("missing", list)),
+        medians={name: read_number(value) for name, value in medians.items()},
+        values={name: _texts(value) for name, value in values.items()},
     )
     if not all(map(math.isfinite, recipe.medians.values())) or not all(recipe.values.values()):
         raise damaged("recipe has a median that is not finite, or text without values")

@@ -17,50 +17,42 @@ from residua.validation import one_line
 
 NOT_FINITE = ("inf", "-inf", "nan")
 
-Table = dict[str, Any]  # a JSON object
 
+class Table(dict[str, Any]):
+    """A JSON object of a file: each value is checked as it is read."""
 
-def pack_table(table: Table) -> bytes:
-    return json.dumps(table, allow_nan=False).encode()
+    @classmethod
+    def read(cls, data: bytes, newest: int) -> Table:
+        """Return the object in these bytes, of a format that this residua knows: up to ``newest``."""
+        table = json.loads(data, object_hook=cls, parse_constant=_refuse_constant)
+        if type(table) is not cls:
+            raise damaged(f"{TABLE} is not an object")
+        version, writer = table.need("format", int), table.need("residua", str)
+        if version > newest:
+            raise ModelFileError(
+                f"was written by a newer residua ({one_line(writer, 20)}, file format {version}; this is {__version__} "
+                f"and reads up to {newest}); upgrade residua."
+            )
+        if version < 1:
+            raise damaged(f"format is {version}")
+        return table
 
+    def need(self, key: str, *kinds: type) -> Any:
+        """Return the value of ``key``, just of one of these types (True is no int)."""
+        if key not in self or type(self[key]) not in kinds:
+            raise damaged(f"{key} is missing or of a wrong type")
+        return self[key]
 
-def unpack_table(data: bytes) -> Table:
-    table = json.loads(data, parse_constant=_refuse_constant)
-    if type(table) is not dict:
-        raise damaged(f"{TABLE} is not an object")
-    return table
+    def number(self, key: str) -> float:
+        """Return the number of ``key``, which need not be finite."""
+        return read_number(self.get(key))
 
-
-def _refuse_constant(text: str) -> NoReturn:
-    raise damaged(f"{TABLE} has {text}")
-
-
-def need(table: Table, key: str, *kinds: type) -> Any:
-    """Return the value of ``key``, just of one of these types (True is no int)."""
-    if key not in table or type(table[key]) not in kinds:
-        raise damaged(f"{key} is missing or of a wrong type")
-    return table[key]
-
-
-def check_format(table: Table, known: int) -> None:
-    """Check that the file is of a format that this residua knows, up to ``known``."""
-    version, writer = need(table, "format", int), need(table, "residua", str)
-    if version > known:
-        raise ModelFileError(
-            f"was written by a newer residua ({one_line(writer, 20)}, file format {version}; this is {__version__} "
-            f"and reads up to {known}); upgrade residua."
-        )
-    if version < 1:
-        raise damaged(f"format is {version}")
-
-
-def number(value: float) -> float | str:
-    """Return a float, or its name where it is not finite: JSON has no infinity."""
-    return float(value) if math.isfinite(value) else str(float(value))
-
-
-def numbers(values: Mapping[str, float]) -> dict[str, float | str]:
-    return {name: number(value) for name, value in values.items()}
+    def numbers(self, key: str, names: tuple[str, ...]) -> dict[str, float]:
+        """Return one number for each of these edge types."""
+        values = self.need(key, Table)
+        if tuple(values) != names:
+            raise damaged(f"{key} has other edge types than the graph")
+        return {name: read_number(value) for name, value in values.items()}
 
 
 def read_number(value: Any) -> float:
@@ -69,12 +61,19 @@ def read_number(value: Any) -> float:
     return float(value)
 
 
-def read_numbers(table: Table, key: str, names: tuple[str, ...]) -> dict[str, float]:
-    """Return one number for each of these edge types."""
-    values = need(table, key, dict)
-    if tuple(values) != names:
-        raise damaged(f"{key} has other edge types than the graph")
-    return {name: read_number(value) for name, value in values.items()}
+def _refuse_constant(text: str) -> NoReturn:
+    raise damaged(f"{TABLE} has {text}")
+
+
+def pack_table(table: Mapping[str, Any]) -> bytes:
+    return json.dumps(_named(table), allow_nan=False).encode()
+
+
+def _named(value: Any) -> Any:
+    """Return the value with numbers that are not finite by their names: JSON has no infinity."""
+    if isinstance(value, Mapping):
+        return {key: _named(part) for key, part in value.items()}
+    return str(float(value)) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def plain(value: Any, name: str) -> Any:
