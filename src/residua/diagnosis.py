@@ -79,17 +79,14 @@ class Diagnosis:
             if self.moran_base is not None and self.moran_base.p_value < 0.01:
                 left = f", though neighbours' residuals are correlated (Moran's I {self.moran_base.statistic:+.2f})"
             return f"No correction was asked for{left}: R2 {self.r2_base:.3f}."
-        if self.in_sample:
-            return f"R2 {self.r2_corrected:.3f} with the neighbours, for labels that the network was trained on."
-        if np.isnan(self.r2_base):
-            return f"R2 {self.r2_corrected:.3f} with the neighbours, for labels left out of the training."
-        gain = self.r2_corrected - self.r2_base
+        if self.in_sample or np.isnan(self.r2_base):
+            which = "that the network was trained on" if self.in_sample else "left out of the training"
+            return f"R2 {self.r2_corrected:.3f} with the neighbours, for labels {which}."
         change = f"R2 {self.r2_base:.3f} alone, {self.r2_corrected:.3f} with them, each label left out in turn"
         if self.p_value is not None and self.p_value > 0.05:
             return f"No correlation among neighbours was found (p = {self.p_value:.2g}; {change})."
-        if gain > 0.005:
-            return f"The neighbours help: {change}."
-        return f"The neighbours do not help: {change}."
+        effect = "help" if self.r2_corrected - self.r2_base > 0.005 else "do not help"
+        return f"The neighbours {effect}: {change}."
 
     def __str__(self) -> str:
         lines = [self.verdict, ""]

@@ -312,7 +312,7 @@ def values_and_weights(values: ArrayLike, graph: Graph) -> tuple[NDArray[np.floa
     if np.ptp(x) == 0:
         raise ValueError(f"values is {x[0]} at all {len(x)} known nodes; Moran's I needs values that differ.")
     known = np.flatnonzero(~np.isnan(values))
-    W = sparse.csr_array(graph.adjacency())[known][:, known]
+    W = graph.adjacency()[known][:, known]
     W = W - sparse.diags_array(W.diagonal())
     if W.sum() == 0:
         raise ValueError(f"graph has no edge among the {len(x)} nodes with a value; Moran's I needs one.")
@@ -340,21 +340,17 @@ def _known(y: ArrayLike, *, name: str = "y", finite: bool = True, **others: Arra
         raise ValueError(f"{name} has {len(first)} entries and none is known; give at least one that is not NaN.")
     columns = {key: _vector(column, key) for key, column in others.items()}
     for key, column in columns.items():
-        _check_follows(column, key, known, name, finite)
+        if len(column) != len(known):
+            raise ValueError(
+                f"{key} has {len(column)} entries but {name} has {len(known)}; give one per node, in one order."
+            )
+        bad = known & (~np.isfinite(column) if finite else np.isnan(column))
+        if bad.any():
+            raise ValueError(
+                f"{key} is {column[bad][0]} at index {bad.argmax()}, where {name} is known; "
+                f"give a number there, or set {name} to NaN to leave the node out."
+            )
     return [first[known], *(column[known] for column in columns.values())]
-
-
-def _check_follows(column: NDArray[np.float64], key: str, known: NDArray[np.bool_], name: str, finite: bool) -> None:
-    if len(column) != len(known):
-        raise ValueError(
-            f"{key} has {len(column)} entries but {name} has {len(known)}; give one per node, in one order."
-        )
-    bad = known & ~(np.isfinite(column) if finite else ~np.isnan(column))
-    if bad.any():
-        raise ValueError(
-            f"{key} is {column[bad][0]} at index {bad.argmax()}, where {name} is known; "
-            f"give a number there, or set {name} to NaN to leave the node out."
-        )
 
 
 def _vector(column: ArrayLike, name: str) -> NDArray[np.float64]:

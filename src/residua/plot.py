@@ -6,7 +6,7 @@ state: the last expression of a notebook cell is shown as it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -169,11 +169,8 @@ def _hops(model: GraphRegressor, ax: Axes | None, max_hops: int) -> Axes:
 def correlogram(values: np.ndarray, graph: Graph, max_hops: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Return distances at which there are pairs of known values (n,), and their correlation; NaN is unknown."""
     known = np.flatnonzero(~np.isnan(values))
-    x = np.zeros(len(values))
-    x[known] = values[known] - values[known].mean()
-    sources = known
-    if len(known) > MAX_SOURCES:
-        sources = np.sort(np.random.default_rng(seed).choice(known, MAX_SOURCES, replace=False))
+    x = values - values[known].mean()
+    sources = np.sort(np.random.default_rng(seed).choice(known, min(len(known), MAX_SOURCES), replace=False))
     pairs, products = np.zeros((2, max_hops + 1))
     A = graph.adjacency()
     for block in np.array_split(sources, -(-len(sources) // 50)):
@@ -181,32 +178,29 @@ def correlogram(values: np.ndarray, graph: Graph, max_hops: int, seed: int = 0) 
         inside = np.isfinite(hops)
         distance = hops[inside].astype(int)
         pairs += np.bincount(distance, minlength=max_hops + 1)
-        product = (x[block, None] * x[known])[inside]
-        products += np.bincount(distance, product, minlength=max_hops + 1)
+        products += np.bincount(distance, (x[block, None] * x[known])[inside], minlength=max_hops + 1)
     there = np.flatnonzero(pairs[1:]) + 1
     return there, products[there] / pairs[there] / np.mean(x[known] ** 2)
 
 
-def _likelihood(model: GraphRegressor, ax: Axes | None, points: int = 61, drop: float = 8.0) -> Axes:
+def _likelihood(model: GraphRegressor, ax: Axes | None, drop: float = 8.0) -> Axes:
     fit = model.correlation_
     if fit is None or fit.source is None:
         raise ValueError(
             "this model holds no likelihood of alpha: alpha was not learned by one; "
             'fit it with correlation="learned", or use kind="hops".'
         )
-    source = fit.source
     best = np.arctanh(np.clip(list(fit.alpha.values()), -1 + 1e-6, 1 - 1e-6))
-    top = source.log_likelihood(best)
+    top = fit.source.log_likelihood(best)
     ax = _axes(ax, (5.2, 3.6))
     for t, name in enumerate(fit.alpha):
-        grid = np.sort(
-            np.r_[np.arctanh(np.linspace(-0.995, 0.9995, points)), best[t], best[t] + np.linspace(-1, 2.5, 36)]
-        )
+        near = best[t] + np.r_[0, np.linspace(-1, 2.5, 36)]
+        grid = np.sort(np.r_[np.arctanh(np.linspace(-0.995, 0.9995, 61)), near])
         moved = np.tile(best, (len(grid), 1))
         moved[:, t] = np.clip(grid, -7, 7)
-        alpha, height = np.tanh(grid), np.array([source.log_likelihood(a) for a in moved]) - top
+        height = np.array([fit.source.log_likelihood(a) for a in moved]) - top
         seen = height > -drop
-        ax.plot(alpha[seen], height[seen], lw=2, label=f"{name}: {fit.alpha[name]:+.4f}")
+        ax.plot(np.tanh(grid)[seen], height[seen], lw=2, label=f"{name}: {fit.alpha[name]:+.4f}")
     if len(best) == 1:
         ax.axhline(-(norm.ppf(0.975) ** 2) / 2, color=GREY, lw=1, ls="--", label="95 % interval")
     ax.set(xlabel="alpha", ylabel="log-likelihood below its maximum", ylim=(-drop, 0.5))
@@ -266,11 +260,15 @@ def learning_curve(
     if y is None:
         check_fitted(model)
         X, y, graph = model.X_, model.y_, model.graph_
-    shares = sorted(shares)
-    curves = {"base alone": None, "with the neighbours": model.correlation or "learned"}
+    y, shares = np.asarray(y, float), sorted(shares)
+    known = np.flatnonzero(~np.isnan(y))
+    # The same for both models, and a larger share holds the smaller ones.
+    orders = [np.random.default_rng([random_state, k]).permutation(known) for k in range(repeats)]
+    curves = (("base alone", None, GREY), ("with the neighbours", model.correlation or "learned", BLUE))
     ax = _axes(ax, (5.2, 3.6))
-    for (name, setting), colour in zip(curves.items(), (GREY, BLUE), strict=True):
-        scores = np.array([list(_scores(model, setting, X, y, graph, s, repeats, random_state)) for s in shares])
+    for name, setting, colour in curves:
+        tried = clone(model).set_params(correlation=setting)
+        scores = np.array([[_held_out_r2(tried, X, y, graph, order, share) for order in orders] for share in shares])
         ax.fill_between(shares, scores.min(axis=1), scores.max(axis=1), color=colour, alpha=0.2, lw=0)
         ax.plot(shares, scores.mean(axis=1), "o-", color=colour, lw=2, label=name)
     ax.set(xlabel="share of the labels given", ylabel="R2 at the labels held out", xlim=(0, 1))
@@ -278,20 +276,13 @@ def learning_curve(
     return ax
 
 
-def _scores(
-    model: GraphRegressor, correlation: str | None, X: Any, y: Any, graph: Any, share: float, repeats: int, seed: int
-) -> Iterator[float]:
-    """Yield R2 of the model with this correlation, for random choices of labels that are the same for every model."""
-    y = np.asarray(y, float)
-    known = np.flatnonzero(~np.isnan(y))
-    for k in range(repeats):
-        order = np.random.default_rng([seed, k]).permutation(known)  # a larger share holds the smaller ones
-        given = np.full(len(y), np.nan)
-        chosen = order[: max(2, round(share * len(known)))]
-        given[chosen] = y[chosen]
-        fitted = clone(model).set_params(correlation=correlation).fit(X, given, graph=graph)
-        held_out = np.isnan(given) & ~np.isnan(y)
-        yield metrics.r2(y[held_out], fitted.predict()[held_out])
+def _held_out_r2(model: GraphRegressor, X: Any, y: np.ndarray, graph: Any, order: np.ndarray, share: float) -> float:
+    """Return R2 at labels held out, where the model is given the first share of the known ones in this order."""
+    given = np.full(len(y), np.nan)
+    chosen = order[: max(2, round(share * len(order)))]
+    given[chosen] = y[chosen]
+    prediction = clone(model).fit(X, given, graph=graph).predict()
+    return metrics.r2(np.where(np.isnan(given), y, np.nan), prediction)
 
 
 def _axes(ax: Axes | None, size: tuple[float, float]) -> Axes:

@@ -27,10 +27,7 @@ def check_graph(graph: Any) -> Graph:
 def check_values(values: Any, graph: Graph, name: str) -> np.ndarray:
     """Return values (n,) as floats in the order of the nodes, NaN where unknown, never infinite."""
     check_index(values, graph, name)
-    try:
-        array = np.array(values, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} is not numeric ({error}); give numbers, NaN where unknown.") from None
+    array = _floats(values, name, "give numbers, NaN where unknown")
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.shape != (graph.n_nodes,):
@@ -39,7 +36,7 @@ def check_values(values: Any, graph: Graph, name: str) -> np.ndarray:
             f"give one number for each node, ordered like graph.nodes, NaN where unknown."
         )
     if np.isinf(array).any():
-        at = int(np.flatnonzero(np.isinf(array))[0])
+        at = np.isinf(array).argmax()
         raise ValueError(f"{name}[{at}] is {array[at]}; replace infinite values, or use NaN for unknown ones.")
     return array
 
@@ -56,10 +53,9 @@ def check_known_values(values: Any, graph: Any, name: str, least: int = MIN_LABE
 
 def check_index(table: Any, graph: Graph, name: str) -> None:
     """Refuse a pandas object that is indexed by node ids in another order than the graph's."""
-    if not isinstance(table, pd.DataFrame | pd.Series) or isinstance(table.index, pd.RangeIndex):
+    indexed = isinstance(table, pd.DataFrame | pd.Series) and not isinstance(table.index, pd.RangeIndex)
+    if not indexed or len(table) != graph.n_nodes:  # a wrong length is refused elsewhere
         return
-    if len(table) != graph.n_nodes:
-        return  # its length is refused elsewhere
     nodes = pd.Index(graph.nodes)
     if not table.index.equals(nodes) and table.index.isin(nodes).all():
         raise ValueError(f"{name} is indexed by the graph's nodes in another order; use {name}.loc[graph.nodes].")
@@ -93,40 +89,37 @@ def check_features(
             raise ValueError("X is None; this base needs features (n, d), one row for each node.")
         return np.empty((graph.n_nodes, 0)), None
     check_index(X, graph, "X")
-    names = np.array(X.columns, dtype=object) if isinstance(X, pd.DataFrame) else None
-    array = _numeric_table(X)
+    names = None
+    if isinstance(X, pd.DataFrame):
+        names = np.array(X.columns, dtype=object)
+        text = [c for c in X.columns if not pd.api.types.is_numeric_dtype(X[c])]
+        if text:
+            raise ValueError(f"X has columns that are not numbers: {text}; encode or drop them.")
+    array = _floats(X, "X", "encode text columns as numbers first")
     if array.ndim != 2 or len(array) != graph.n_nodes:
         raise ValueError(
             f"X has shape {array.shape} but graph has {graph.n_nodes} nodes; give one row for each node, "
             "ordered like graph.nodes."
         )
     if not np.isfinite(array).all():
-        row, column = map(int, np.argwhere(~np.isfinite(array))[0])
+        row, column = np.argwhere(~np.isfinite(array))[0]
         which = column if names is None else names[column]
         raise ValueError(f"X has {array[row, column]} in row {row}, column {which}; fill or drop such values first.")
-    if like is not None:
-        _check_alike(array, names, *like)
-    return array, names
-
-
-def _numeric_table(X: Any) -> np.ndarray:
-    if isinstance(X, pd.DataFrame):
-        text = [c for c in X.columns if not pd.api.types.is_numeric_dtype(X[c])]
-        if text:
-            raise ValueError(f"X has columns that are not numbers: {text}; encode or drop them.")
-    try:
-        return np.array(X, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"X is not numeric ({error}); encode text columns as numbers first.") from None
-
-
-def _check_alike(array: np.ndarray, names: np.ndarray | None, width: int, expected: np.ndarray | None) -> None:
+    width, expected = like or (array.shape[1], None)
     if array.shape[1] != width:
         raise ValueError(f"X has {array.shape[1]} columns but the model was fitted on {width}; give the same features.")
     if names is not None and expected is not None and not np.array_equal(names, expected):
         raise ValueError(
             f"X has columns {list(names)} but the model was fitted on {list(expected)}; reorder them to match."
         )
+    return array, names
+
+
+def _floats(values: Any, name: str, remedy: str) -> np.ndarray:
+    try:
+        return np.array(values, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} is not numeric ({error}); {remedy}.") from None
 
 
 def check_choice(value: Any, choices: tuple, name: str) -> None:

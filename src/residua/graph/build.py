@@ -106,7 +106,7 @@ def type_names(values: Iterable) -> list[str]:
 
 
 def adjacencies(
-    types: Mapping[str, EdgeList], nodes: np.ndarray, symmetry: Symmetry, self_loops: bool
+    nodes: np.ndarray, types: Mapping[str, EdgeList], symmetry: Symmetry, self_loops: bool
 ) -> dict[str, CSR]:
     """Return one symmetric matrix of positive weights per edge type."""
     check_size(len(nodes))
@@ -172,7 +172,7 @@ def directed(rows: EdgeList, n: int) -> sp.csr_array:
 def check_agreement(F: sp.csr_array, B: sp.csr_array, nodes: np.ndarray, symmetry: Symmetry, kind: str) -> None:
     """Refuse F where it and its transpose B differ by more than rounding."""
     if symmetry.how == "rows":
-        F, B = F.multiply(pattern(B)).tocsr(), B.multiply(pattern(F)).tocsr()
+        F, B = F.multiply(B.astype(bool)).tocsr(), B.multiply(F.astype(bool)).tocsr()
     wrong = sp.triu(abs(F - B) > F.maximum(B) * AGREE, format="coo")
     if not wrong.nnz:
         return
@@ -187,11 +187,6 @@ def check_agreement(F: sp.csr_array, B: sp.csr_array, nodes: np.ndarray, symmetr
         f"{symmetry.name}{kind} is not symmetric: {wrong.nnz} pairs disagree, such as ({u}, {v}) with "
         f"{forward} and ({v}, {u}) with {backward}; pass symmetrize='max', 'mean' or 'sum'{symmetry.remedy}."
     )
-
-
-def pattern(A: sp.csr_array) -> sp.csr_array:
-    """Return a matrix with 1 at each entry of A."""
-    return sp.csr_array((np.ones(A.nnz), A.indices, A.indptr), shape=A.shape)
 
 
 def row_sums(A: CSR) -> np.ndarray:

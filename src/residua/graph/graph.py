@@ -279,8 +279,7 @@ class Graph:
 
     @classmethod
     def _from_inputs(cls, edges: readers.Edges, self_loops: bool) -> Graph:
-        matrices = build.adjacencies(edges.types, edges.nodes, edges.symmetry, self_loops)
-        return cls._from_csr(edges.nodes, matrices)
+        return cls._from_csr(edges.nodes, build.adjacencies(*edges, self_loops))
 
     @classmethod
     def _from_csr(cls, nodes: np.ndarray, matrices: Mapping[str, CSR]) -> Graph:
@@ -350,9 +349,7 @@ class Graph:
 
     def reached(self, labelled: np.ndarray) -> np.ndarray:
         """Return the mask (n,) of nodes in a component that has a label."""
-        has_label = np.zeros(self.components.max() + 1, bool)
-        has_label[self.components[labelled]] = True
-        return has_label[self.components]
+        return np.isin(self.components, self.components[labelled])
 
     def count_components(self, labelled: np.ndarray) -> int:
         """Count the components that have a label."""

@@ -9,16 +9,8 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from residua.graph.build import (
-    EdgeList,
-    Symmetry,
-    as_weights,
-    check_size,
-    check_weights,
-    choose_symmetry,
-    split_types,
-    type_names,
-)
+from residua.graph import build
+from residua.graph.build import EdgeList, Symmetry, as_weights
 from residua.graph.ids import as_nodes, node_array, positions
 
 ONE_TYPE = "edge"
@@ -46,7 +38,7 @@ def read_edges(source: Any, target: Any, weight: Any, type: Any, nodes: Any) -> 
     """Read one row per edge."""
     order, i, j = positions(source, target, nodes)
     rows = EdgeList(i, j, None if weight is None else as_weights(weight, len(i)))
-    return Edges(order, {ONE_TYPE: rows} if type is None else split_types(rows, type), Symmetry("rows"))
+    return Edges(order, {ONE_TYPE: rows} if type is None else build.split_types(rows, type), Symmetry("rows"))
 
 
 def read_pandas(edges: pd.DataFrame, nodes: Any, **columns: Any) -> Edges:
@@ -72,7 +64,7 @@ def read_matrices(A: Any, nodes: Any, symmetry: Symmetry) -> Edges:
     if len(order) != n:
         raise ValueError(f"nodes has {len(order)} ids but {symmetry.name} has {n} rows; give one id per row.")
     rows = [EdgeList(matrix.row, matrix.col, matrix.data) for matrix in entries]
-    return Edges(order, dict(zip(type_names(matrices), rows, strict=True)), symmetry)
+    return Edges(order, dict(zip(build.type_names(matrices), rows, strict=True)), symmetry)
 
 
 def matrix_entries(A: Any, name: str) -> sp.coo_array:
@@ -82,11 +74,11 @@ def matrix_entries(A: Any, name: str) -> sp.coo_array:
         raise ValueError(f"{name} has shape {A.shape}; an adjacency matrix is square.")
     if A.dtype.kind not in "biuf":
         raise ValueError(f"{name} has dtype {A.dtype}; weights must be real numbers.")
-    check_size(A.shape[0])
+    build.check_size(A.shape[0])
     matrix = sp.csr_array(A, dtype=np.float64, copy=True)
     matrix.sum_duplicates()
     entries = matrix.tocoo()
-    check_weights(entries.data, name, lambda k: f"({entries.row[k]}, {entries.col[k]})")
+    build.check_weights(entries.data, name, lambda k: f"({entries.row[k]}, {entries.col[k]})")
     return entries
 
 
@@ -96,8 +88,8 @@ def read_networkx(G: Any, weight: str | None, type: str | None, symmetrize: str 
     source, target, attributes = ([edge[k] for edge in table] for k in range(3))
     order, i, j = positions(source, target, list(G.nodes))
     rows = EdgeList(i, j, networkx_weights(table, attributes, weight))
-    types = {ONE_TYPE: rows} if type is None else split_types(rows, [a.get(type) for a in attributes])
-    symmetry = choose_symmetry(symmetrize, "matrix", "G", ", or give G.to_undirected()")
+    types = {ONE_TYPE: rows} if type is None else build.split_types(rows, [a.get(type) for a in attributes])
+    symmetry = build.choose_symmetry(symmetrize, "matrix", "G", ", or give G.to_undirected()")
     return Edges(order, types, symmetry if G.is_directed() else Symmetry("rows"))
 
 
@@ -121,7 +113,7 @@ def read_pyg(data: Any, symmetrize: str | None) -> Edges:
         raise ValueError("data has no num_nodes; set data.num_nodes.")
     types = {name: pyg_rows(store, n) for name, store in pyg_stores(data).items()}
     remedy = ", or pass symmetrize='max', 'mean' or 'sum'"
-    return Edges(np.arange(n), types, choose_symmetry(symmetrize, "rows", remedy=remedy))
+    return Edges(np.arange(n), types, build.choose_symmetry(symmetrize, "rows", remedy=remedy))
 
 
 def pyg_stores(data: Any) -> dict[str, Any]:
@@ -158,5 +150,5 @@ def read_libpysal(w: Any, symmetrize: str | None) -> Edges:
     """Read spatial weights, old and new kind."""
     classic = hasattr(w, "id_order")
     remedy = 'undo row-standardisation by w.transform = "o"' if classic else "give w as it was before w.transform"
-    symmetry = choose_symmetry(symmetrize, "matrix", "w", f", or {remedy}")
+    symmetry = build.choose_symmetry(symmetrize, "matrix", "w", f", or {remedy}")
     return read_matrices(w.sparse, list(w.id_order if classic else w.unique_ids), symmetry)

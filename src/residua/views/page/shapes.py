@@ -6,7 +6,7 @@ A shape is a list of polygons, a polygon a list of rings, a ring an array (k, 2)
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +32,11 @@ def read_shapes(polygons: Any, nodes: np.ndarray) -> dict[int, Shape]:
     """
     collection = _collection(polygons)
     try:
-        features = list(_features(collection))
+        features = _features(collection)
         lookup = {str(node): i for i, node in enumerate(nodes)}
         key = _best_key(features, lookup)
-        found = {lookup[name]: f["geometry"] for f in features if (name := _name(f, key)) in lookup and f["geometry"]}
-        shapes = {i: shape for i, geometry in found.items() if (shape := _shape(geometry))}
+        named = {_name(f, key): f["geometry"] for f in features if f.get("geometry")}
+        shapes = {lookup[name]: shape for name, g in named.items() if name in lookup and (shape := _shape(g))}
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         text = repr(" ".join(str(error).split()))[1:-1][:200]
         raise ValueError(
@@ -108,17 +108,13 @@ def _collection(polygons: Any) -> Mapping[str, Any]:
     return polygons
 
 
-def _features(collection: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield features with plain geometry."""
+def _features(collection: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return features as GeoJSON has them."""
     if collection["type"] == "FeatureCollection":
-        for f in collection["features"]:
-            yield {"id": f.get("id"), "properties": f.get("properties") or {}, "geometry": f.get("geometry")}
-        return
+        return list(collection["features"])
     arcs = _decode_arcs(collection)
-    for group in collection["objects"].values():
-        for part in group.get("geometries", [group]):
-            geometry = {"type": part.get("type"), "coordinates": _stitch(part.get("arcs", []), arcs)}
-            yield {"id": part.get("id"), "properties": part.get("properties") or {}, "geometry": geometry}
+    parts = [part for group in collection["objects"].values() for part in group.get("geometries", [group])]
+    return [{**p, "geometry": {"type": p.get("type"), "coordinates": _stitch(p.get("arcs", []), arcs)}} for p in parts]
 
 
 def _decode_arcs(topology: Mapping[str, Any]) -> list[np.ndarray]:
@@ -155,14 +151,14 @@ def _ring(corners: Any) -> Ring:
 
 
 def _name(feature: Mapping[str, Any], key: str | None) -> str:
-    return str(feature["id"] if key is None else feature["properties"].get(key))
+    return str(feature.get("id") if key is None else (feature.get("properties") or {}).get(key))
 
 
-def _best_key(features: list[dict[str, Any]], lookup: Mapping[str, int]) -> str | None:
+def _best_key(features: list[Mapping[str, Any]], lookup: Mapping[str, int]) -> str | None:
     """The property that names most nodes; None stands for the feature's own id, which wins a draw."""
     named: dict[str | None, set[str]] = {None: {_name(f, None) for f in features} & lookup.keys()}
     for f in features:  # one pass, however many properties there are
-        for key in f["properties"]:
+        for key in f.get("properties") or {}:
             if (name := _name(f, key)) in lookup:
                 named.setdefault(key, set()).add(name)
     return max(named, key=lambda key: len(named[key]))
