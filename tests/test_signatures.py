@@ -11,7 +11,6 @@ ROOT = Path(residua.__file__).parent
 MOST = 8
 # What may take more, and why.
 EXCEPTIONS = {
-    "bases/networks/settings.py Network.__init__": "scikit-learn reads and clones an estimator by flat parameters",
     "cli/fit.py fit": "typer makes an option of each argument",
     "cli/reproduce.py reproduce": "typer makes an option of each argument",
     "comparison.py compare": "public; all but three go by name and have a default",

@@ -16,57 +16,31 @@ from torch import Tensor, nn
 from torch.nn.functional import relu
 
 
-class MLP(nn.Module):
-    """Fully connected layers; the graph is not looked at.
+class Layers(nn.Module):
+    """Layers of one kind with ReLU between them, then a linear output.
 
     Parameters
     ----------
-    inputs : int
-        Features of a node.
-    widths : sequence of int
-        Sizes of the layers before the linear output.
+    layer : callable
+        Makes a layer of a number of inputs and one of outputs.
+    sizes : sequence of int
+        Features of a node, then the widths of the layers before the output.
     """
 
-    def __init__(self, inputs: int, widths: Sequence[int] = (16, 16, 8)):
+    def __init__(self, layer: Callable[[int, int], nn.Module], sizes: Sequence[int]):
         super().__init__()
-        sizes = [inputs, *widths]
-        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise(sizes))
-        self.out = nn.Linear(sizes[-1], 1)
-
-    def forward(self, x: Tensor, edge_index: Tensor | None = None) -> Tensor:
-        """Return one number a node (n,) for x (n, inputs)."""
-        for layer in self.layers:
-            x = relu(layer(x))
-        return self.out(x).squeeze(-1)
-
-
-class GNN(nn.Module):
-    """Graph convolutions of one kind, then a linear output.
-
-    Parameters
-    ----------
-    inputs : int
-        Features of a node.
-    kind : {"gcn", "sage", "sage-gcn", "sage-max", "sage-pool"}
-        What a layer gathers from neighbours.
-    widths : sequence of int
-        Sizes of the layers before the linear output.
-    """
-
-    def __init__(self, inputs: int, kind: str = "sage", widths: Sequence[int] = (16, 8)):
-        super().__init__()
-        sizes = [inputs, *widths]
-        self.layers = nn.ModuleList(_convolution(kind, a, b) for a, b in pairwise(sizes))
+        self.layers = nn.ModuleList(layer(a, b) for a, b in pairwise(sizes))
         self.out = nn.Linear(sizes[-1], 1)
 
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
         """Return one number a node (n,) for x (n, inputs)."""
         for layer in self.layers:
-            x = relu(layer(x, edge_index))
+            x = relu(layer(x) if isinstance(layer, nn.Linear) else layer(x, edge_index))
         return self.out(x).squeeze(-1)
 
 
-def _convolution(kind: str, inputs: int, outputs: int) -> nn.Module:
+def _convolution(kind: str) -> Callable[[int, int], nn.Module]:
+    """Return what makes a layer that gathers from neighbours."""
     try:
         from residua.bases.networks import layers
     except ImportError as error:
@@ -78,15 +52,15 @@ def _convolution(kind: str, inputs: int, outputs: int) -> nn.Module:
         "sage-max": layers.MaxSAGE,
         "sage-pool": partial(layers.MaxSAGE, project=True),
     }
-    return kinds[kind](inputs, outputs)
+    return kinds[kind]
 
 
 ROWWISE = ("mlp", "hops")  # a node's output needs its own row alone
 
 
 def make_network(kind: str, inputs: int, widths: Sequence[int] | None, seed: int) -> nn.Module:
-    """Return a freshly initialised network whose weights depend on ``seed`` alone."""
-    given = {} if widths is None else {"widths": widths}
+    """Return a freshly initialised network whose weights depend on ``seed`` alone; the paper's widths by default."""
+    layer, default = (nn.Linear, (16, 16, 8)) if kind in ROWWISE else (_convolution(kind), (16, 8))
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
-        return MLP(inputs, **given) if kind in ROWWISE else GNN(inputs, kind, **given)
+        return Layers(layer, [inputs, *(default if widths is None else widths)])

@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
+from torch.nn import Module
 from torch.nn.functional import linear
 from torch.utils.weak import WeakIdKeyDictionary
 
@@ -155,64 +156,58 @@ def _product(A: Sparse, x: Tensor) -> Tensor:
     return torch.from_numpy(A.astype(values.dtype.type) @ values)
 
 
-class MeanSAGE(SAGEConv):
-    """PyG's ``SAGEConv(aggr="mean")``, to rounding, with the same weights; on the CPU by the sparse kernel."""
+class _OnKernels(Module):
+    """A layer of PyG, to rounding, with the same weights; on the CPU by the sparse kernels."""
 
-    def __init__(self, inputs: int, outputs: int):
-        super().__init__(inputs, outputs)
+    on_kernels: Callable[[Tensor, Neighbours], Tensor]
 
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
         """(n, outputs) of x (n, inputs)."""
-        if not _on_kernels(x):
+        if x.device.type != "cpu" or x.dtype not in (torch.float32, torch.float64):
             return super().forward(x, edge_index)
-        mean = neighbours_of(edge_index, len(x)).mean
-        return _then_linear(mean, x, self.lin_l.weight, self.lin_l.bias) + self.lin_r(x)
+        return self.on_kernels(x, neighbours_of(edge_index, len(x)))
 
 
-class MaxSAGE(SAGEConv):
-    """PyG's ``SAGEConv(aggr="max")``, likewise; with ``project`` of a layer's output."""
+class MeanSAGE(_OnKernels, SAGEConv):
+    """PyG's ``SAGEConv(aggr="mean")``."""
+
+    def on_kernels(self, x: Tensor, near: Neighbours) -> Tensor:
+        return _then_linear(near.mean, x, self.lin_l.weight, self.lin_l.bias) + self.lin_r(x)
+
+
+class MaxSAGE(_OnKernels, SAGEConv):
+    """PyG's ``SAGEConv(aggr="max")``; with ``project`` of a layer's output."""
 
     def __init__(self, inputs: int, outputs: int, project: bool = False):
         super().__init__(inputs, outputs, aggr="max", project=project)
 
-    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
-        """(n, outputs) of x (n, inputs)."""
-        if not _on_kernels(x):
-            return super().forward(x, edge_index)
-        gathered = neighbours_of(edge_index, len(x)).maximum(self.lin(x).relu() if self.project else x)
-        return self.lin_l(gathered) + self.lin_r(x)
+    def on_kernels(self, x: Tensor, near: Neighbours) -> Tensor:
+        return self.lin_l(near.maximum(self.lin(x).relu() if self.project else x)) + self.lin_r(x)
 
 
-class SelfSAGE(SAGEConv):
-    """GraphSAGE's own GCN: a weight for the mean of a node and its neighbours; PyG's layer with loops for edges."""
+class _MeanWithSelf(SAGEConv):
+    """PyG's layer with loops for edges."""
 
     def __init__(self, inputs: int, outputs: int):
         super().__init__(inputs, outputs, root_weight=False)
 
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
-        """(n, outputs) of x (n, inputs)."""
-        if not _on_kernels(x):
-            loops = torch.arange(len(x), device=x.device).expand(2, -1)
-            return super().forward(x, torch.cat([edge_index, loops], dim=1))
-        mean = neighbours_of(edge_index, len(x)).mean_with_self
-        return _then_linear(mean, x, self.lin_l.weight, self.lin_l.bias)
+        loops = torch.arange(len(x), device=x.device).expand(2, -1)
+        return super().forward(x, torch.cat([edge_index, loops], dim=1))
 
 
-class GCN(GCNConv):
-    """PyG's ``GCNConv``, likewise."""
+class SelfSAGE(_OnKernels, _MeanWithSelf):
+    """GraphSAGE's own GCN: a weight for the mean of a node and its neighbours."""
 
-    def __init__(self, inputs: int, outputs: int):
-        super().__init__(inputs, outputs)
-
-    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
-        """(n, outputs) of x (n, inputs)."""
-        if not _on_kernels(x):
-            return super().forward(x, edge_index)
-        return _then_linear(neighbours_of(edge_index, len(x)).smooth, x, self.lin.weight, self.bias)
+    def on_kernels(self, x: Tensor, near: Neighbours) -> Tensor:
+        return _then_linear(near.mean_with_self, x, self.lin_l.weight, self.lin_l.bias)
 
 
-def _on_kernels(x: Tensor) -> bool:
-    return x.device.type == "cpu" and x.dtype in (torch.float32, torch.float64)
+class GCN(_OnKernels, GCNConv):
+    """PyG's ``GCNConv``."""
+
+    def on_kernels(self, x: Tensor, near: Neighbours) -> Tensor:
+        return _then_linear(near.smooth, x, self.lin.weight, self.bias)
 
 
 def _then_linear(gather: Callable[[Tensor], Tensor], x: Tensor, W: Tensor, bias: Tensor) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from residua.bases.registry import NETWORKS, listed
 from residua.validation import check_count
 
 
+@dataclass(eq=False, repr=False)  # equality and text are scikit-learn's
 class Network(BaseEstimator):
     """Settings of a network base, where the defaults of ``GraphRegressor(base="sage")`` do not do.
 
@@ -40,31 +42,17 @@ class Network(BaseEstimator):
         Whether training="paper" brings alpha and beta to their optimum every 100 steps, in place of a step every 10.
     """
 
-    def __init__(
-        self,
-        kind: Any = "sage",
-        widths: Any = None,
-        hops: int = 2,
-        epochs: int = 500,
-        learning_rate: float = 0.01,
-        weight_decay: float = 1e-3,
-        patience: int = 100,
-        validation: float = 0.15,
-        batch_size: int = 8192,
-        steps: int = 1500,
-        lbfgs: bool = False,
-    ):
-        self.kind = kind
-        self.widths = widths
-        self.hops = hops
-        self.epochs = epochs
-        self.learning_rate = learning_rate
-        self.weight_decay = weight_decay
-        self.patience = patience
-        self.validation = validation
-        self.batch_size = batch_size
-        self.steps = steps
-        self.lbfgs = lbfgs
+    kind: Any = "sage"
+    widths: Any = None
+    hops: int = 2
+    epochs: int = 500
+    learning_rate: float = 0.01
+    weight_decay: float = 1e-3
+    patience: int = 100
+    validation: float = 0.15
+    batch_size: int = 8192
+    steps: int = 1500
+    lbfgs: bool = False
 
     @property
     def own(self) -> bool:

@@ -29,7 +29,7 @@ def stack(members: Sequence[Any]) -> Stack:
 
 
 class Stack(nn.Module):
-    """Networks ``MLP`` of the same widths, trained side by side and independent of one another.
+    """Networks of linear layers of the same widths, trained side by side and independent of one another.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class Stack(nn.Module):
 
 
 class StackedSAGE(Stack):
-    """Networks ``GNN`` of ``MeanSAGE`` layers."""
+    """Networks of ``MeanSAGE`` layers."""
 
     def _layer(self, i: int, h: Tensor, edge_index: Tensor) -> Tensor:
         from residua.bases.networks.layers import neighbours_of  # needs PyTorch Geometric, which other kinds do not
