@@ -8,9 +8,11 @@ Every network is called as ``module(x, edge_index)`` and returns one number a no
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import relu
@@ -64,3 +66,33 @@ def make_network(kind: str, inputs: int, widths: Sequence[int] | None, seed: int
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
         return Layers(layer, [inputs, *(default if widths is None else widths)])
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a network is fed, standardised.
+
+    Parameters
+    ----------
+    x : Tensor of shape (n, d)
+        Features.
+    edge_index : Tensor of shape (2, entries)
+        Edges, in both directions.
+    y : ndarray of shape (n,)
+        Labels, NaN where unknown.
+    """
+
+    x: Tensor
+    edge_index: Tensor
+    y: np.ndarray
+
+
+def outputs(net: nn.Module, data: Inputs, count: int = 1) -> Tensor:
+    """Return the outputs (count, n) of a network, or of the ``count`` networks of a stack: one number a node."""
+    out = net(data.x, data.edge_index)
+    if out.numel() != count * len(data.x):
+        raise ValueError(
+            f"base {type(net).__name__} returned a tensor of shape {tuple(out.shape)} for {len(data.x)} nodes; "
+            "return one number a node."
+        )
+    return out.reshape(count, -1)

@@ -14,22 +14,12 @@ import torch
 
 from residua.bases.base import Base, BatchLoss, CorrelationModel, Fit, Outcome, Task, mean_where, standardisation
 from residua.bases.neighbours import neighbour_features
-from residua.bases.networks.architectures import ROWWISE, make_network
+from residua.bases.networks.architectures import ROWWISE, Inputs, make_network, outputs
 from residua.bases.networks.checkpoint import Checkpoint, Section
-from residua.bases.networks.progress import Advance, progress
+from residua.bases.networks.progress import Report, progress, report_on
 from residua.bases.networks.settings import Network
 from residua.bases.networks.stack import stack, worth_stacking
-from residua.bases.networks.training import (
-    Inputs,
-    Learner,
-    PaperSchedule,
-    Report,
-    Schedule,
-    SquaredError,
-    outputs,
-    train,
-    train_paper,
-)
+from residua.bases.networks.training import Learner, PaperSchedule, Schedule, SquaredError, train, train_paper
 from residua.graph import Graph
 from residua.validation import MIN_LABELS
 
@@ -112,9 +102,9 @@ class NetworkBase(Base):
         # Dropout and the like draw from torch's global generator, which is given back as it was.
         with progress(f"training {self.name}") as advance, torch.random.fork_rng(devices=[]), _threads(len(data.x)):
             for group in self._together(data, task):
+                part, report = kept.section(str(group[0])), report_on(advance, group[0], len(group), self.ensemble)
                 try:
-                    section = kept.section(str(group[0]))
-                    trained = self._train(group, data, task, correlation, section, advance)
+                    trained = self._train(group, data, task, correlation, part, report)
                 except KeyboardInterrupt:  # between two networks
                     if not members:
                         raise
@@ -142,22 +132,20 @@ class NetworkBase(Base):
         residuals = (task.y - self._scaled(data, self.members))[:, task.labelled]
         out_of_sample = np.stack([np.isin(task.labels, member.out_of_sample) for member in members])
         residual = residuals.mean(axis=0)
-        out_of_fold = mean_where(residuals, out_of_sample)
-        joint = correlation is not None and self.training != "post-hoc"
-        # Out-of-fold residuals are correlated as labels are. Networks trained jointly have each a level of their own,
-        # so theirs are not mixed.
-        if not joint and out_of_sample.any(axis=0).all():
-            residual, residuals = out_of_fold, np.tile(out_of_fold, (len(members), 1))
-        found = None
-        if correlation is not None and joint:
-            a = np.mean([member.a for member in members], axis=0)
-            if self.training == "paper":
-                beta = float(np.exp(np.mean([member.b for member in members]))) / self.y_spread**2
-                found = correlation.at(residual, a, beta)
-            else:
-                found = correlation(residual, start=a)
-        error = np.full_like(residual, np.nan) if joint else out_of_fold
-        return Outcome(residual, error, found, residuals, out_of_sample)
+        if correlation is None or self.training == "post-hoc":
+            out_of_fold = mean_where(residuals, out_of_sample)
+            # Out-of-fold residuals correlate as the labels do. Networks trained jointly have each a level of their own,
+            # so theirs are not mixed.
+            if out_of_sample.any(axis=0).all():
+                residual, residuals = out_of_fold, np.tile(out_of_fold, (len(members), 1))
+            return Outcome(residual, out_of_fold, None, residuals, out_of_sample)
+        a = np.mean([member.a for member in members], axis=0)
+        if self.training == "paper":
+            beta = float(np.exp(np.mean([member.b for member in members]))) / self.y_spread**2
+            found = correlation.at(residual, a, beta)
+        else:
+            found = correlation(residual, start=a)
+        return Outcome(residual, np.full_like(residual, np.nan), found, residuals, out_of_sample)
 
     def _together(self, data: Inputs, task: Task) -> list[list[int]]:
         """Group the members that are trained in one pass: all where that is faster, else each on its own."""
@@ -175,18 +163,17 @@ class NetworkBase(Base):
         task: Task,
         correlation: CorrelationModel[Fit] | None,
         kept: Section,
-        advance: Advance,
+        report: Report,
     ) -> list[Member]:
         """Train some of the members, each with its own weights and its own held-out labels."""
         seeds = [_seed(task, k) for k in group]
         nets = [self._blank(data.x.shape[1], seed, k).train() for k, seed in zip(group, seeds, strict=True)]
         if not any(p.requires_grad for p in nets[0].parameters()):
             raise ValueError(f"base {self.name} has no parameters to train; use a module with some.")
-        report, s = _reporter(advance, group[0], len(group), self.ensemble), self.settings
+        s = self.settings
         if self.training == "paper":
-            paper: BatchLoss = SquaredError(len(task.y), len(task.labels))
-            if correlation is not None:
-                paper = correlation.paper_objective(s.lbfgs)
+            error = SquaredError(len(task.y), len(task.labels))
+            paper: BatchLoss = error if correlation is None else correlation.paper_objective(s.lbfgs)
             batches = PaperSchedule(s.steps, seeds[0], every=100 if s.lbfgs else 10)
             done = train_paper(nets[0], data, task.labels, paper, batches, report, kept)
             return [Member(nets[0], task.labels[:0], done, paper.a, paper.b)]
@@ -234,7 +221,7 @@ class NetworkBase(Base):
         with progress(f"fine-tuning {self.name}") as advance, torch.random.fork_rng(devices=[]):
             for k, net in enumerate(tuned.members):
                 batches = PaperSchedule(steps, _seed(task, k), learning_rate=learning_rate)
-                report, kept = _reporter(advance, k, 1, len(tuned.members)), Checkpoint(None, "").section("")
+                report, kept = report_on(advance, k, 1, len(tuned.members)), Checkpoint(None, "").section("")
                 done = train_paper(net.train(), data, task.labels, error, batches, report, kept)
                 net.eval()
                 if not done:
@@ -270,20 +257,22 @@ class NetworkBase(Base):
 
     def predict(self, graph: Graph, X: np.ndarray) -> np.ndarray:
         """Return the mean of the members' predictions (n,)."""
-        found: np.ndarray = self.predict_members(graph, X).mean(axis=0)
-        return found
+        return self.predict_members(graph, X).mean(axis=0)
 
     def predict_members(self, graph: Graph, X: np.ndarray) -> np.ndarray:
         """Return the predictions (members, n) of each member."""
         return self._scaled(self._inputs(graph, X, np.empty(0)), self.members)
 
+    @torch.no_grad()
     def _scaled(self, data: Inputs, nets: list[torch.nn.Module]) -> np.ndarray:
         """Return predictions (nets, n) in the units of the labels."""
-        return self.y_centre + self.y_spread * np.stack([_evaluated(net, data) for net in nets])
+        return self.y_centre + self.y_spread * np.vstack([outputs(net.eval(), data).double().numpy() for net in nets])
 
     def _inputs(self, graph: Graph, X: np.ndarray, y: np.ndarray) -> Inputs:
         x = (self._features(graph, X) - self.x_centre) / self.x_spread
-        return Inputs(torch.as_tensor(x, dtype=self._dtype), _edge_index(graph), y)
+        A = graph.adjacency().tocoo()
+        edge_index = torch.as_tensor(np.stack([A.row, A.col]), dtype=torch.int64)
+        return Inputs(torch.as_tensor(x, dtype=self._dtype), edge_index, y)
 
     @property
     def _dtype(self) -> torch.dtype:
@@ -316,25 +305,14 @@ class NetworkBase(Base):
 
     def restore(self, states: list[Mapping[str, np.ndarray]]) -> None:
         """Make members with these weights."""
-        self.members = []
-        for state in states:
-            net = self._blank(len(self.x_centre))
+        self.members = [self._blank(len(self.x_centre)).eval() for _ in states]
+        for net, state in zip(self.members, states, strict=True):
             net.load_state_dict({name: torch.tensor(value) for name, value in state.items()}, strict=True)
-            self.members.append(net.eval())
 
 
 def _seed(task: Task, k: int) -> int:
     """Seed of member k."""
     return int(np.random.default_rng([task.random_state, k]).integers(2**31))
-
-
-def _reporter(advance: Advance, first: int, count: int, of: int) -> Report:
-    """Progress of ``count`` members from the ``first`` on, ``of`` all, as a share of the whole."""
-
-    def report(step: int, steps: int, error: float) -> None:
-        advance((first + count * (step + 1) / steps) / of, f"error {error:.3g}")
-
-    return report
 
 
 # Below this many rows a second thread of torch costs more to wake than it saves.
@@ -350,13 +328,3 @@ def _threads(rows: int) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
-
-
-@torch.no_grad()
-def _evaluated(net: torch.nn.Module, data: Inputs) -> np.ndarray:
-    return outputs(net.eval(), data)[0].double().numpy()
-
-
-def _edge_index(graph: Graph) -> torch.Tensor:
-    A = graph.adjacency().tocoo()
-    return torch.as_tensor(np.stack([A.row, A.col]), dtype=torch.int64)

@@ -11,6 +11,7 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
@@ -39,8 +40,7 @@ class Checkpoint:
         self.path, self.mark = path, mark
         self.arrays = _read(path, mark) if path is not None and os.path.exists(path) else {}
         self.written, self._warned = time.monotonic(), False
-        if path is not None:
-            self._write()  # a folder that cannot be written to is found now, not after an hour
+        self._write()  # a folder that cannot be written to is found now, not after an hour
 
     def section(self, name: str) -> Section:
         """Return the place of one training in the file."""
@@ -63,6 +63,7 @@ class Checkpoint:
             self.written = time.monotonic()
 
 
+@dataclass(frozen=True)
 class Section:
     """One training in a checkpoint.
 
@@ -74,12 +75,12 @@ class Section:
         What the names of its arrays begin with.
     """
 
-    def __init__(self, whole: Checkpoint, prefix: str):
-        self.whole, self.prefix = whole, prefix
+    whole: Checkpoint
+    prefix: str
 
     def state(self) -> State:
         """Return what is kept of it; empty at first."""
-        return {name.removeprefix(self.prefix): a for name, a in self.whole.arrays.items() if self._has(name)}
+        return under(self.whole.arrays, self.prefix)
 
     def offer(self, state: Callable[[], Mapping[str, np.ndarray]], now: bool = False) -> None:
         """Write the state, now or if the last one is old."""
@@ -88,29 +89,31 @@ class Section:
 
     def keep(self, state: Mapping[str, np.ndarray]) -> None:
         """Write this state."""
-        others = {name: a for name, a in self.whole.arrays.items() if not self._has(name)}
+        others = {name: a for name, a in self.whole.arrays.items() if not name.startswith(self.prefix)}
         self.whole.arrays = others | {self.prefix + name: np.array(a, order="C") for name, a in state.items()}
         self.whole.write()
 
-    def _has(self, name: str) -> bool:
-        return name.startswith(self.prefix)
+
+def under(state: Mapping[str, np.ndarray], prefix: str) -> State:
+    """Return the arrays whose names begin with ``prefix``, by the rest of their names."""
+    return {name.removeprefix(prefix): a for name, a in state.items() if name.startswith(prefix)}
 
 
 def _read(path: str | os.PathLike[str], mark: str) -> State:
+    named = f"checkpoint={str(path)!r}"
     try:
         if os.path.isdir(path):
-            raise ValueError(f"checkpoint={str(path)!r} is a folder; name a file in it.")
+            raise ValueError(f"{named} is a folder; name a file in it.")
         with safe_open(os.fspath(path), framework="np") as file:
             found = file.metadata() or {}
             arrays = {name: np.array(file.get_tensor(name)) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError) as error:
-        reason = one_line(error)
-        raise ValueError(f"checkpoint={str(path)!r} cannot be read ({reason}); remove it to start anew.") from None
+        raise ValueError(f"{named} cannot be read ({one_line(error)}); remove it to start anew.") from None
     if MARK in found and found.get(CHECKSUM) != _checksum(arrays):
-        raise ValueError(f"checkpoint={str(path)!r} is damaged (its checksum is wrong); remove it to start anew.")
+        raise ValueError(f"{named} is damaged (its checksum is wrong); remove it to start anew.")
     if found.get(MARK) != mark:
         raise ValueError(
-            f"checkpoint={str(path)!r} belongs to another fit (other data, settings or random_state); "
+            f"{named} belongs to another fit (other data, settings or random_state); "
             "name another file, or remove this one to start anew."
         )
     return arrays

@@ -20,7 +20,6 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
-from torch.nn import Module
 from torch.nn.functional import linear
 from torch.utils.weak import WeakIdKeyDictionary
 
@@ -29,7 +28,7 @@ from residua.linalg.operator import Sparse
 
 with warnings.catch_warnings():  # PyG's own import warns of torch.jit
     warnings.simplefilter("ignore", DeprecationWarning)
-    from torch_geometric.nn import GCNConv, SAGEConv
+    from torch_geometric.nn import GCNConv, MessagePassing, SAGEConv
 
 Pair = tuple[Sparse, Sparse]  # a matrix, and its transpose for gradients
 
@@ -156,7 +155,7 @@ def _product(A: Sparse, x: Tensor) -> Tensor:
     return torch.from_numpy(A.astype(values.dtype.type) @ values)
 
 
-class _OnKernels(Module):
+class _OnKernels(MessagePassing):
     """A layer of PyG, to rounding, with the same weights; on the CPU by the sparse kernels."""
 
     on_kernels: Callable[[Tensor, Neighbours], Tensor]

@@ -9,7 +9,8 @@ from contextlib import contextmanager, suppress
 
 PATIENCE = 1.0  # seconds before a bar appears
 
-Advance = Callable[[float, str], None]
+Advance = Callable[[float, str], None]  # share done, a few words
+Report = Callable[[int, int, float], None]  # step, steps, error
 
 
 @contextmanager
@@ -36,3 +37,8 @@ def progress(title: str) -> Iterator[Advance]:
     finally:
         with suppress(Exception):  # a terminal that went away does not cost the result
             bar.stop()
+
+
+def report_on(advance: Advance, first: int, count: int, of: int) -> Report:
+    """Return a report on ``count`` networks from the ``first`` on, which are a part ``of`` the whole."""
+    return lambda step, steps, error: advance((first + count * (step + 1) / steps) / of, f"error {error:.3g}")

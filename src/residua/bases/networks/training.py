@@ -9,16 +9,17 @@ never stopped.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from residua.bases.base import BatchLoss, Resumable, State, TrainingLoss
-from residua.bases.networks.checkpoint import Section
+from residua.bases.networks.architectures import Inputs, outputs
+from residua.bases.networks.checkpoint import Section, under
+from residua.bases.networks.progress import Report
 from residua.bases.networks.stack import Stack
 
 
@@ -66,25 +67,6 @@ class SquaredError:
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Do nothing: nothing was kept."""
-
-
-@dataclass(frozen=True)
-class Inputs:
-    """What a network is fed, standardised.
-
-    Parameters
-    ----------
-    x : Tensor of shape (n, d)
-        Features.
-    edge_index : Tensor of shape (2, entries)
-        Edges, in both directions.
-    y : ndarray of shape (n,)
-        Labels, NaN where unknown.
-    """
-
-    x: Tensor
-    edge_index: Tensor
-    y: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -149,21 +131,22 @@ class PaperSchedule:
     share: float = 0.05
 
 
-Report = Callable[[int, int, float], None]  # step, steps, error
-
-
-class Reached:
-    """The best weights that a network has reached, and the state of its criterion.
+class Learner:
+    """What is one network's own in a training: its labels, its loss, the best that it has reached.
 
     Parameters
     ----------
-    criterion : Resumable
+    fit : ndarray of int
+        Nodes whose labels it learns from.
+    out_of_sample : ndarray of int
+        Labelled nodes that it stops on.
+    criterion : TrainingLoss
         Its loss.
     """
 
-    def __init__(self, criterion: Resumable):
-        self.criterion = criterion
-        self.since, self.lowest = 0, np.inf
+    def __init__(self, fit: np.ndarray, out_of_sample: np.ndarray, criterion: TrainingLoss):
+        self.fit, self.out_of_sample, self.criterion = fit, out_of_sample, criterion
+        self.since, self.lowest, self.error = 0, np.inf, np.inf  # steps since the best, its error, the last one
         self.best: dict[str, Tensor] = {}
 
     def state(self) -> State:
@@ -178,40 +161,22 @@ class Reached:
         """Go on from ``state``."""
         self.since, self.lowest = int(state["judged"][0]), float(state["judged"][1])
         self.best = _tensors(state, "best.")
-        self.criterion.restore(_under(state, "criterion."))
-
-
-class Learner(Reached):
-    """What is one network's own in a training: its labels, its loss, the best that it has reached.
-
-    Parameters
-    ----------
-    fit : ndarray of int
-        Nodes whose labels it learns from.
-    out_of_sample : ndarray of int
-        Labelled nodes that it stops on.
-    criterion : TrainingLoss
-        Its loss.
-    """
-
-    criterion: TrainingLoss
-
-    def __init__(self, fit: np.ndarray, out_of_sample: np.ndarray, criterion: TrainingLoss):
-        super().__init__(criterion)
-        self.fit, self.out_of_sample = fit, out_of_sample
-        self.error = np.inf  # of the last judgement
+        self.criterion.restore(under(state, "criterion."))
 
     def follow(self, y: np.ndarray, prediction: np.ndarray) -> Followed:
         """Return the residuals of a prediction (n,) at the labels it learns from, and the loss's gradient there."""
         r = y[self.fit] - prediction[self.fit]
         return r, self.criterion.loss(r)[1]
 
-    def judge(self, y: np.ndarray, prediction: np.ndarray, weights: Callable[[], dict[str, Tensor]]) -> Followed:
-        """Return the same, and keep the weights if they are the best so far."""
+    def judge(self, y: np.ndarray, prediction: np.ndarray, run: Run, k: int) -> Followed:
+        """Return the same, and keep the weights of network k if they are the best so far."""
         r = y[self.fit] - prediction[self.fit]
         if not np.isfinite(r).all():
             if self.lowest == np.inf:
-                raise FloatingPointError
+                raise ValueError(
+                    f"the network gives numbers that are not finite after {run.step} steps of learning_rate="
+                    f"{run.learning_rate}; take a smaller one, or look for them in a module of your own."
+                )
             self.since = NEVER
             return r, np.zeros_like(r)
         value, slope = self.criterion.loss(r)
@@ -221,7 +186,7 @@ class Learner(Reached):
         self.error = value
         self.since = 0 if value < self.lowest else self.since + 1
         if value < self.lowest:
-            self.best, self.lowest = weights(), value
+            self.best, self.lowest = run.weights(k), value
         return r, slope
 
 
@@ -235,16 +200,18 @@ class Run:
     ----------
     net : Module
         A network, or a ``Stack`` of them.
-    optimiser : Optimizer
-        Of its weights.
-    learners : sequence of Reached
-        One for each network.
+    learning_rate : float
+        Of Adam.
+    weight_decay : float
+        Of Adam.
+    parts : mapping of str to Resumable
+        What else a checkpoint keeps.
     """
 
-    def __init__(self, net: nn.Module, optimiser: torch.optim.Optimizer, learners: list[Learner] | list[Reached]):
-        self.net, self.optimiser, self.learners, self.step = net, optimiser, learners, 0
-        for k, learner in enumerate(learners):
-            learner.best = self.weights(k)
+    def __init__(self, net: nn.Module, learning_rate: float, weight_decay: float, parts: Mapping[str, Resumable]):
+        self.net, self.learning_rate, self.parts, self.step = net, learning_rate, parts, 0
+        # Adam in one kernel: small networks spend most of a step on the calls of the plain one.
+        self.optimiser = torch.optim.Adam(net.parameters(), learning_rate, weight_decay=weight_decay, fused=True)
 
     def weights(self, k: int) -> dict[str, Tensor]:
         """Return a copy of the weights of network k."""
@@ -258,7 +225,7 @@ class Run:
             "run": np.array([self.step]),
             **{f"net.{name}": value.numpy() for name, value in self.net.state_dict().items()},
             **{f"adam.{i}.{name}": value.numpy() for i, entry in adam.items() for name, value in entry.items()},
-            **{f"{k}.{name}": a for k, learner in enumerate(self.learners) for name, a in learner.state().items()},
+            **{f"{key}.{name}": a for key, part in self.parts.items() for name, a in part.state().items()},
         }
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
@@ -272,8 +239,8 @@ class Run:
             number, _, what = name.partition(".")
             adam.setdefault(int(number), {})[what] = value
         self.optimiser.load_state_dict(self.optimiser.state_dict() | {"state": adam})
-        for k, learner in enumerate(self.learners):
-            learner.restore(_under(state, f"{k}."))
+        for key, part in self.parts.items():
+            part.restore(under(state, f"{key}."))
 
     def repeat(self, advance: Callable[[], bool], kept: Section) -> bool:
         """Call ``advance`` until it returns False, from where ``kept`` left off; return False after Ctrl-C."""
@@ -288,12 +255,8 @@ class Run:
         return True
 
 
-def _under(state: Mapping[str, np.ndarray], prefix: str) -> State:
-    return {name.removeprefix(prefix): a for name, a in state.items() if name.startswith(prefix)}
-
-
 def _tensors(state: Mapping[str, np.ndarray], prefix: str) -> dict[str, Tensor]:
-    return {name: torch.tensor(a) for name, a in _under(state, prefix).items()}
+    return {name: torch.tensor(a) for name, a in under(state, prefix).items()}
 
 
 def train(net: nn.Module, data: Inputs, learners: list[Learner], plan: Schedule, report: Report, kept: Section) -> bool:
@@ -301,7 +264,9 @@ def train(net: nn.Module, data: Inputs, learners: list[Learner], plan: Schedule,
 
     The learners hold the best states seen.
     """
-    run = Run(net, _adam(net, plan.learning_rate, plan.weight_decay), learners)
+    run = Run(net, plan.learning_rate, plan.weight_decay, {str(k): learner for k, learner in enumerate(learners)})
+    for k, learner in enumerate(learners):
+        learner.best = run.weights(k)
 
     def learning() -> list[int]:
         return [k for k, learner in enumerate(learners) if learner.since <= plan.patience]
@@ -311,17 +276,18 @@ def train(net: nn.Module, data: Inputs, learners: list[Learner], plan: Schedule,
             return False
         if plan.judge_apart:
             with torch.no_grad():  # without dropout and the like
-                undisturbed = outputs(net.eval(), data, len(learners))
+                found = _predictions(outputs(net.eval(), data, len(learners)))
             net.train()
-            _judge(run, learners, learning(), data, undisturbed, plan)
+            for k in learning():
+                learners[k].judge(data.y, found[k], run, k)
         torch.default_generator.manual_seed(plan.seed + run.step)  # of dropout
         with torch.set_grad_enabled(plan.batch is None):
             out = outputs(net, data, len(learners))
+        found = _predictions(out)
         if plan.judge_apart:
-            found = _predictions(out)
             followed = {k: learners[k].follow(data.y, found[k]) for k in learning()}
         else:
-            followed = _judge(run, learners, learning(), data, out, plan)
+            followed = {k: learners[k].judge(data.y, found[k], run, k) for k in learning()}
         report(run.step, plan.epochs, float(np.mean([learner.error for learner in learners])))
         if run.step == plan.epochs or not learning():
             return False
@@ -341,20 +307,6 @@ def _predictions(out: Tensor) -> np.ndarray:
     return out.detach().double().numpy()
 
 
-def _judge(
-    run: Run, learners: list[Learner], learning: list[int], data: Inputs, out: Tensor, plan: Schedule
-) -> dict[int, Followed]:
-    """Keep the networks that are the best so far; what the loss says to each that is still learning."""
-    found = _predictions(out)
-    try:
-        return {k: learners[k].judge(data.y, found[k], partial(run.weights, k)) for k in learning}
-    except FloatingPointError:
-        raise ValueError(
-            f"the network gives numbers that are not finite after {run.step} steps of learning_rate="
-            f"{plan.learning_rate}; take a smaller one, or look for them in a module of your own."
-        ) from None
-
-
 def _full_step(run: Run, learners: list[Learner], out: Tensor, followed: dict[int, Followed], plan: Schedule) -> None:
     """Take one step of all networks that learn, and refit their correlations now and then."""
     take_step(run.optimiser, out, {k: (learners[k].fit, -slope) for k, (_, slope) in followed.items()})
@@ -367,16 +319,12 @@ def _batch_steps(run: Run, learner: Learner, data: Inputs, r: np.ndarray, seed: 
     """Take an epoch of steps on some labels each: their residuals are new, others' as old as an epoch at most."""
     learner.criterion.refit(r)
     learner.criterion.loss(r)
-    for part in _batches(len(learner.fit), size, seed + run.step):
+    order = np.random.default_rng(seed + run.step).permutation(len(learner.fit))
+    for part in np.array_split(order, -(-len(order) // size)):
         rows = learner.fit[part]
         out = outputs(run.net, Inputs(data.x[torch.as_tensor(rows)], data.edge_index, data.y))
         slope = learner.criterion.slope(part, data.y[rows] - _predictions(out)[0])
         take_step(run.optimiser, out, {0: (np.arange(len(rows)), -slope * (len(learner.fit) / len(part)))})
-
-
-def _batches(count: int, size: int, seed: int) -> Iterator[np.ndarray]:
-    order = np.random.default_rng(seed).permutation(count)
-    yield from np.array_split(order, -(-count // size))
 
 
 def train_paper(
@@ -392,7 +340,7 @@ def train_paper(
 
     Returns False after Ctrl-C.
     """
-    run = Run(net, _adam(net, plan.learning_rate), [Reached(criterion)])
+    run = Run(net, plan.learning_rate, 0.0, {"0.criterion": criterion})
     size = max(1, round(plan.share * len(fit)))
 
     def advance() -> bool:
@@ -409,22 +357,6 @@ def train_paper(
         return True
 
     return run.repeat(advance, kept)
-
-
-def _adam(net: nn.Module, rate: float, decay: float = 0.0) -> torch.optim.Optimizer:
-    """Adam in one kernel: small networks spend most of a step on the calls of the plain one."""
-    return torch.optim.Adam(net.parameters(), lr=rate, weight_decay=decay, fused=True)
-
-
-def outputs(net: nn.Module, data: Inputs, count: int = 1) -> Tensor:
-    """Return the outputs (count, n) of a network, or of the ``count`` networks of a stack: one number a node."""
-    out = net(data.x, data.edge_index)
-    if out.numel() != count * len(data.x):
-        raise ValueError(
-            f"base {type(net).__name__} returned a tensor of shape {tuple(out.shape)} for {len(data.x)} nodes; "
-            "return one number a node."
-        )
-    return out.reshape(count, -1)
 
 
 def take_step(
