@@ -22,8 +22,8 @@ import residua
 from benchmarks.common import best_of_each, best_seconds, correlated_residuals, watts_strogatz
 from residua import Graph, GraphRegressor, Lanczos, Network
 from residua.bases.base import TrainingLoss
-from residua.bases.networks.architectures import make_network
-from residua.bases.networks.training import Inputs, SquaredError, outputs, take_step
+from residua.bases.networks.architectures import Inputs, make_network, outputs
+from residua.bases.networks.training import SquaredError, take_step
 from residua.field.training_loss import Objective
 from residua.linalg.logdet.strategy import Estimate, Ratio, Strategy
 from residua.reproduction.splits import random_split

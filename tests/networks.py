@@ -5,8 +5,7 @@ import torch
 
 from graphs import small_world
 from residua import GraphRegressor, Network
-from residua.bases.networks.architectures import make_network
-from residua.bases.networks.training import Inputs
+from residua.bases.networks.architectures import Inputs, make_network
 
 
 def problem(n=300, seed=0, types=1):
