@@ -81,7 +81,6 @@ def faults(member: Object):
 
 # Still to be written over.
 UNDONE = {
-    "cli/scheduler.py",
     "field/propagation.py",
     "field/training_loss.py",
     "linalg/operator.py",

@@ -56,6 +56,7 @@ _TABLE = (
     Entry("sage-pool", "GraphSAGE, maximum of a layer's output at neighbours", "network"),
 )
 BASES = {entry.name: entry for entry in _TABLE}
+LINEAR = tuple(name for name, entry in BASES.items() if entry.kind == "linear")
 NETWORKS = tuple(name for name, entry in BASES.items() if entry.kind == "network")
 COMPARED = ("linear", "trees", "mlp", "sage")  # by ``compare``, unless others are asked for
 

@@ -6,26 +6,37 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from residua.bases.registry import LINEAR
+
 if TYPE_CHECKING:
     from residua.backends.dask import DistributedFit
     from residua.io.tables import Columns
 
-BASES = ("linear", "mean", "zero")
 CONNECT = 20  # seconds in which a scheduler should answer
 
 
 def fit_on_cluster(
     address: str, nodes: Path, edges: Path, given: Columns, parameters: dict[str, Any], output: Path
 ) -> dict[str, Any]:
-    """Read, fit and predict on the workers of a scheduler; what there is to tell.
+    """Read, fit and predict on the workers of a scheduler.
 
     Parameters
     ----------
-    address : of the scheduler, such as tcp://10.0.0.1:8786
-    nodes, edges : Parquet files or folders that every worker can read
-    given : the columns, as for one machine; text and several edge types are refused
-    parameters : of ``residua fit``
-    output : folder of Parquet files for the predictions
+    address : str
+        Of the scheduler, such as tcp://10.0.0.1:8786.
+    nodes, edges : Path
+        Parquet files or folders that every worker can read.
+    given : Columns
+        As for one machine; text and several edge types are refused.
+    parameters : dict
+        Of ``residua fit``.
+    output : Path
+        Folder of Parquet files for the predictions.
+
+    Returns
+    -------
+    dict
+        What was learned.
     """
     check_options(given, parameters)
     for path in (nodes, edges):
@@ -50,15 +61,15 @@ def fit_on_cluster(
             skip_unknown=given.skip_unknown,
             random_state=parameters["random_state"],
         )
-        facts = told(found, parameters["base"])
+        facts = learned(found, parameters["base"])
     return facts | {"scheduler": address, "predictions": str(output), "seconds": time.perf_counter() - begin}
 
 
 def check_options(given: Columns, parameters: dict[str, Any]) -> None:
     """Refuse what a cluster does not do."""
-    if parameters["base"] not in BASES:
+    if parameters["base"] not in LINEAR:
         raise ValueError(
-            f"--base {parameters['base']} does not run on a cluster by this command; use {', '.join(BASES)}, or "
+            f"--base {parameters['base']} does not run on a cluster by this command; use {', '.join(LINEAR)}, or "
             "residua.distributed.fit with a regressor on dask arrays."
         )
     if parameters["correlation"] != "learned":
@@ -75,7 +86,7 @@ def check_options(given: Columns, parameters: dict[str, Any]) -> None:
 
 
 def connected(address: str) -> Any:
-    """A client of the scheduler at ``address``."""
+    """Return a client of the scheduler at ``address``."""
     try:
         from distributed import Client
     except ImportError as error:
@@ -89,8 +100,8 @@ def connected(address: str) -> Any:
         ) from None
 
 
-def told(found: DistributedFit, base: str) -> dict[str, Any]:
-    """What was learned, for people and for JSON."""
+def learned(found: DistributedFit, base: str) -> dict[str, Any]:
+    """Return what was learned, for people and for JSON."""
     interval = found.correlation.interval()
     return {
         "nodes": found.graph.n_nodes,
@@ -111,7 +122,7 @@ def told(found: DistributedFit, base: str) -> dict[str, Any]:
 
 
 def lines(found: dict[str, Any]) -> list[tuple[str, str]]:
-    """The same as labelled lines."""
+    """Return the same as labelled lines."""
     alpha = found["alpha"]["edge"]
     return [
         ("Nodes", f"{found['nodes']:,}, {found['labelled']:,} of them labelled; {found['edges']:,} edges"),

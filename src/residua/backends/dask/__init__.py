@@ -8,9 +8,6 @@ inner products are summed over the gang. Needs the extra ``residua[dask]``.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
 try:
     import distributed  # noqa: F401
 except ImportError as error:
@@ -18,48 +15,27 @@ except ImportError as error:
         f'residua.backends.dask needs Dask ({error}); pip install "residua[dask]", or use residua on one machine.'
     ) from None
 
-# Loaded on first use: a worker needs the module of its task and no more.
-_HOME = {
-    "DaskRegressor": "base",
-    "DistributedFit": "pipeline",
-    "DistributedGraph": "graph",
-    "LinearBase": "base",
-    "Predicted": "model",
-    "SchedulerLost": "cluster",
-    "Vector": "vectors",
-    "WorkersLost": "cluster",
-    "fit": "pipeline",
-    "fit_correlation": "model",
-    "neighbour_features": "model",
-    "predict": "model",
-    "propagate": "model",
-    "write_parquet": "output",
-}
+from residua.backends.dask.base import DaskRegressor, LinearBase
+from residua.backends.dask.cluster import SchedulerLost, WorkersLost
+from residua.backends.dask.graph import DistributedGraph
+from residua.backends.dask.model import Predicted, fit_correlation, neighbour_features, predict, propagate
+from residua.backends.dask.output import write_parquet
+from residua.backends.dask.pipeline import DistributedFit, fit
+from residua.backends.dask.vectors import Vector
 
-__all__ = sorted(_HOME)
-
-if TYPE_CHECKING:
-    from residua.backends.dask.base import DaskRegressor as DaskRegressor
-    from residua.backends.dask.base import LinearBase as LinearBase
-    from residua.backends.dask.cluster import SchedulerLost as SchedulerLost
-    from residua.backends.dask.cluster import WorkersLost as WorkersLost
-    from residua.backends.dask.graph import DistributedGraph as DistributedGraph
-    from residua.backends.dask.model import Predicted as Predicted
-    from residua.backends.dask.model import fit_correlation as fit_correlation
-    from residua.backends.dask.model import neighbour_features as neighbour_features
-    from residua.backends.dask.model import predict as predict
-    from residua.backends.dask.model import propagate as propagate
-    from residua.backends.dask.output import write_parquet as write_parquet
-    from residua.backends.dask.pipeline import DistributedFit as DistributedFit
-    from residua.backends.dask.pipeline import fit as fit
-    from residua.backends.dask.vectors import Vector as Vector
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(import_module(f"residua.backends.dask.{_HOME[name]}"), name)
-    raise AttributeError(f"module 'residua.backends.dask' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return __all__
+__all__ = [
+    "DaskRegressor",
+    "DistributedFit",
+    "DistributedGraph",
+    "LinearBase",
+    "Predicted",
+    "SchedulerLost",
+    "Vector",
+    "WorkersLost",
+    "fit",
+    "fit_correlation",
+    "neighbour_features",
+    "predict",
+    "propagate",
+    "write_parquet",
+]

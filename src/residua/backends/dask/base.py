@@ -15,6 +15,7 @@ from residua.backends.dask.exchange import Gang
 from residua.backends.dask.vectors import Vector, chosen, from_numpy, known
 from residua.bases import linear
 from residua.bases.base import Task
+from residua.bases.registry import LINEAR
 from residua.validation import check_choice, check_count
 
 
@@ -33,7 +34,7 @@ class LinearBase:
     """
 
     def __init__(self, name: str = "linear"):
-        check_choice(name, ("zero", "mean", "linear"), "base")
+        check_choice(name, LINEAR, "base")
         self.name, self.local = name, linear.LinearBase(name)
 
     @property

@@ -7,15 +7,13 @@ starts anew on those that live. What cannot be mended, a lost scheduler or no wo
 from __future__ import annotations
 
 import secrets
-import sys
 import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
-from contextlib import contextmanager, nullcontext
-from functools import cached_property
-from typing import Any, NamedTuple
+from contextlib import contextmanager
+from typing import Any
 
 import numba
 import numpy as np
@@ -28,6 +26,10 @@ from residua.backends.dask.exchange import Gang, PeerLost, close_boxes, open_box
 POLL = 2.0  # seconds between two looks at the cluster while a result is awaited
 PATIENCE = 60.0  # seconds without any worker before a fit gives up
 ATTEMPTS = 4  # at a gang whose workers die, as Dask has for a task
+
+
+Warnings = list[tuple[type[Warning], str]]
+Result = tuple[tuple[Any, list[str], Warnings], dict[str, np.ndarray]]  # of a member: what is small, and columns
 
 
 class SchedulerLost(ConnectionError):
@@ -158,10 +160,10 @@ class Cluster:
         if len(self.homes) > 1:  # the loss of one worker costs no computing before it
             self.client.replicate(futures, n=2)
         small = self.fetch(self.each(_small, futures))
-        for category, message in dict.fromkeys(warning for one in small for warning in one.warnings):
+        for category, message in dict.fromkeys(warning for _, _, recorded in small for warning in recorded):
             warnings.warn(message, category, stacklevel=4)
-        names = small[0].names
-        return small[0].value, {name: self.each(_column, futures, [name] * len(futures)) for name in names}
+        value, names, _ = small[0]
+        return value, {name: self.each(_column, futures, [name] * len(futures)) for name in names}
 
     def _replace_dead(self) -> None:
         """Give the blocks of dead workers to others."""
@@ -231,41 +233,13 @@ class Cluster:
         )
 
 
-class Result(NamedTuple):
-    """What a member of a gang returns."""
-
-    value: Any
-    columns: dict[str, np.ndarray]
-    warnings: list[tuple[type[Warning], str]]
-
-
-class Small(NamedTuple):
-    """The part of it that comes to the client."""
-
-    value: Any
-    names: list[str]
-    warnings: list[tuple[type[Warning], str]]
-
-
 def _member(f: Callable[..., Any], token: str, rank: int, addresses: Sequence[str], *items: Any) -> Result:
     """Run one member of a gang; outside the worker's pool of threads, where two of them might wait for one place."""
     secede()
-    _unlock_cached_properties()
     numba.set_num_threads(min(get_worker().state.nthreads, config.NUMBA_NUM_THREADS))  # type: ignore[attr-defined]
     with _recorder as recorded, Gang(token, rank, addresses) as gang:
         value, columns = f(gang, *items)
-    return Result(value, columns, list(dict.fromkeys((w.category, str(w.message)) for w in recorded)))
-
-
-def _unlock_cached_properties() -> None:
-    """Let members in one process wait for each other's messages inside a cached property.
-
-    Until Python 3.12 it has one lock for all instances.
-    """
-    modules = [module for name, module in sys.modules.items() if name.startswith("residua.")]
-    classes = {cls for module in modules for cls in vars(module).values() if isinstance(cls, type)}
-    for cached in (value for cls in classes for value in vars(cls).values() if isinstance(value, cached_property)):
-        cached.lock = nullcontext()  # type: ignore[attr-defined]
+    return (value, list(columns), [(warning.category, str(warning.message)) for warning in recorded]), columns
 
 
 class _Recorder:
@@ -293,12 +267,12 @@ class _Recorder:
 _recorder = _Recorder()
 
 
-def _small(result: Result) -> Small:
-    return Small(result.value, list(result.columns), result.warnings)
+def _small(result: Result) -> tuple[Any, list[str], Warnings]:
+    return result[0]
 
 
 def _column(result: Result, name: str) -> np.ndarray:
-    return result.columns[name]
+    return result[1][name]
 
 
 def _stranded(token: str, dask_scheduler: Any) -> bool:

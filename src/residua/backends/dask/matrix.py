@@ -8,7 +8,6 @@ Everything else, the solvers and the model, is the code of one machine.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,6 +20,7 @@ from residua.linalg import Matrix, Sparse
 from residua.linalg.kernels import rows as kernels
 from residua.linalg.kernels.traces import low_traces, power_traces
 from residua.linalg.operator import SMALL_PRODUCT, Noise
+from residua.linalg.workspace import cached_property
 
 
 class RowBlock(Matrix):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from distributed import Client
@@ -85,20 +85,10 @@ def _fit_correlation(graph: BlockGraph, y: np.ndarray, strategy: Lanczos) -> Fou
     return without_rows(Correlator(graph, labelled, strategy)(y[labelled])), {}
 
 
-@dataclass(frozen=True)
-class Effort:
-    """What it takes to ask a likelihood again, besides the labels; as ``Observed`` has it."""
-
-    strategy: Any
-    effort: tuple[int, ...]
-    krylov_steps: int
-
-
 def without_rows(fit: CorrelationFit) -> CorrelationFit:
-    """Return a fit whose source names the effort alone: rows stay where they are."""
-    seen: Any = fit.source
-    effort: Any = Effort(seen.strategy, seen.effort, seen.krylov_steps)
-    return replace(fit, source=effort)
+    """Return a fit whose source keeps what its likelihood took, and no rows: those stay where they are."""
+    rows: dict[str, Any] = dict.fromkeys(("graph", "labelled", "y", "design"))
+    return replace(fit, source=replace(cast(Observed, fit.source), **rows))
 
 
 @dataclass(frozen=True)
@@ -115,15 +105,15 @@ class ObservedOnCluster:
         Features of a linear base.
     base : LinearBase or None
         A linear base that was fitted with the correlation.
-    effort : Effort
-        What the fit took.
+    seen : Observed
+        What the fit took, without rows.
     """
 
     graph: DistributedGraph
     y: Vector
     X: Vector | None
     base: Any
-    effort: Effort = field(repr=False)
+    seen: Observed = field(repr=False)
 
     def interval(self, a: np.ndarray, t: int, coverage: float) -> tuple[float, float]:
         return self._ask("interval", a, t, coverage)
@@ -133,25 +123,23 @@ class ObservedOnCluster:
 
     def _ask(self, question: str, *given: Any) -> Any:
         with self.graph.cluster.guarded():
-            shared = {"base": self.base, "effort": self.effort, "question": question, "given": given}
-            return self.graph.gang(_ask, self.y, self.X, **shared)[0]
+            return self.graph.gang(_ask, self.y, self.X, base=self.base, seen=self.seen, question=(question, given))[0]
 
 
 def from_cluster(
     fit: CorrelationFit, graph: DistributedGraph, y: Vector, X: Vector | None = None, base: Any = None
 ) -> CorrelationFit:
     """Return a fit that asks the cluster where its likelihood is wanted again."""
-    effort: Any = fit.source
-    return replace(fit, source=ObservedOnCluster(graph, y, X, base, effort))
+    return replace(fit, source=ObservedOnCluster(graph, y, X, base, cast(Observed, fit.source)))
 
 
 def _ask(
-    graph: BlockGraph, y: np.ndarray, X: np.ndarray | None, base: Any, effort: Effort, question: str, given: tuple
+    graph: BlockGraph, y: np.ndarray, X: np.ndarray | None, base: Any, seen: Observed, question: tuple[str, tuple]
 ) -> Found:
     labelled = ~np.isnan(y)
     design = None if base is None else base.design(features_of_block(X, y))[labelled]
-    seen = Observed(graph, labelled, y[labelled], design, effort.strategy, effort.effort, effort.krylov_steps)
-    return getattr(seen, question)(*given), {}
+    here = replace(seen, graph=graph, labelled=labelled, y=y[labelled], design=design)
+    return getattr(here, question[0])(*question[1]), {}
 
 
 def predict(

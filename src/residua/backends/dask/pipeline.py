@@ -10,14 +10,13 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 from distributed import Client
 
 from residua.backends.dask.base import DaskRegressor, LinearBase, features_of_block
 from residua.backends.dask.graph import DistributedGraph
-from residua.backends.dask.matrix import BlockGraph
 from residua.backends.dask.model import (
     Found,
     check_labels,
@@ -28,10 +27,10 @@ from residua.backends.dask.model import (
 )
 from residua.backends.dask.output import check_folder, write_parquet
 from residua.backends.dask.vectors import Vector
-from residua.bases.base import Outcome, Task
+from residua.bases.base import Base, Outcome, Task
+from residua.bases.registry import BASES
 from residua.field import Conditional, CorrelationFit, Correlator
 from residua.field.prediction import Prediction
-from residua.graph import Graph
 from residua.intervals import conformal_quantile
 from residua.linalg import Lanczos
 from residua.validation import check_count, check_share
@@ -155,20 +154,26 @@ def fit(
         skip_unknown=skip_unknown,
     )
     with graph.cluster.guarded():
-        names = [] if base in ("mean", "zero") else _feature_names(graph, target, id, features)
+        blind = isinstance(base, str) and base in BASES and not BASES[base].features
+        names = [] if blind else _feature_names(graph, target, id, features)
         y = graph.vector(target)
         X, columns = _features(client, graph, names, hops)
-        settings: dict[str, Any] = {"strategy": strategy, "coverage": coverage, "draws": draws}
+        regressor: Any
         if isinstance(base, str):
-            regressor: Any = LinearBase("mean" if base == "linear" and X is None else base)
-            value, predictions = graph.gang(_fit_linear, y, X, base=regressor.local, target=target, **settings)
-            regressor.local, found, width, r2 = value
-            found = from_cluster(found, graph, y, X, regressor.local)
+            regressor, residual, predicted = LinearBase("mean" if base == "linear" and X is None else base), None, None
         else:
-            regressor, residual, predicted = _cross_fitted(graph, X, columns, y, base, random_state)
-            value, predictions = graph.gang(_fit_residual, y, residual, predicted, target=target, **settings)
-            found, width, r2 = value
-            found = from_cluster(found, graph, residual)
+            regressor, residual, predicted = _cross_fitted(X, columns, y, base, random_state)
+        (local, found, width, r2), predictions = graph.gang(
+            *(_fit, y, X, residual, predicted),
+            base=getattr(regressor, "local", None),
+            target=target,
+            strategy=strategy,
+            coverage=coverage,
+            draws=draws,
+        )
+        if local is not None:
+            regressor.local = local
+        found = from_cluster(found, graph, y if residual is None else residual, X, local)
         result = DistributedFit(graph, regressor, found, found.beta, found.n_labelled, names, width, r2, predictions)
     if output is not None:
         result.write(output)
@@ -203,7 +208,7 @@ def _features(client: Client, graph: DistributedGraph, names: list[str], hops: i
 
 
 def _cross_fitted(
-    graph: DistributedGraph, X: Vector | None, columns: int, y: Vector, base: Any, random_state: int
+    X: Vector | None, columns: int, y: Vector, base: Any, random_state: int
 ) -> tuple[DaskRegressor, Vector, Vector]:
     """Fit a regressor on dask arrays; return it, its out-of-fold residuals and its predictions."""
     if X is None:
@@ -212,66 +217,61 @@ def _cross_fitted(
     return given, given.fit(X, y, columns), given.predict(X, columns)
 
 
-def _fit_linear(
-    graph: BlockGraph, y: np.ndarray, X: np.ndarray | None, base: Any, target: str, **settings: Any
+class OutOfFold(Base):
+    """A base that was fitted elsewhere: its out-of-fold residuals and its predictions at the rows of a block."""
+
+    name = "regressor"
+
+    def __init__(self, residual: np.ndarray, predicted: np.ndarray):
+        self.residual, self.predicted = residual, predicted
+
+    def _fit(self, task: Task, correlation: Any) -> Outcome[Any]:
+        left = self.residual[task.labelled]
+        return Outcome(left, left)
+
+    def predict(self, graph: Any, X: np.ndarray) -> np.ndarray:
+        return self.predicted
+
+
+def _fit(
+    graph: Any,
+    y: np.ndarray,
+    X: np.ndarray | None,
+    residual: np.ndarray | None,
+    predicted: np.ndarray | None,
+    base: Base | None,
+    target: str,
+    **settings: Any,
 ) -> Found:
-    """Fit a linear base together with the correlation, and predict."""
-    X = features_of_block(X, y)
+    """Fit a linear base together with the correlation, or the correlation of what another base left, and predict."""
     labelled = check_labels(graph, y, f"nodes, column {target!r}")
-    seed = settings["strategy"].random_state
-    task = Task(cast(Graph, graph), X, y, labelled, folds=2, random_state=seed)
-    outcome = base.fit(task, Correlator(graph, labelled, settings["strategy"]))
-    given = Given(y, base.predict(task.graph, X), base.design(X), outcome)
-    (width, r2), columns = _predictions(graph, given, **settings)
-    return (base, without_rows(outcome.correlation), width, r2), columns
-
-
-def _fit_residual(
-    graph: BlockGraph, y: np.ndarray, residual: np.ndarray, predicted: np.ndarray, target: str, **settings: Any
-) -> Found:
-    """Fit the correlation of residuals that a base left, and predict."""
-    labelled = check_labels(graph, y, f"nodes, column {target!r}")
-    left = residual[labelled]
-    found = Correlator(graph, labelled, settings["strategy"])(left)
-    outcome = Outcome(left, left, found)
-    (width, r2), columns = _predictions(graph, Given(y, predicted, None, outcome), **settings)
-    return (without_rows(found), width, r2), columns
-
-
-class Given(NamedTuple):
-    """What predictions rest on: labels, what a base says of every node, its design if it is linear, what it left."""
-
-    y: np.ndarray
-    base: np.ndarray
-    design: np.ndarray | None
-    outcome: Outcome[Any]
+    strategy = settings["strategy"]
+    task = Task(graph, features_of_block(X, y), y, labelled, folds=2, random_state=strategy.random_state)
+    local = base or OutOfFold(cast(np.ndarray, residual), cast(np.ndarray, predicted))
+    outcome = local.fit(task, Correlator(graph, labelled, strategy))
+    (width, r2), columns = _predictions(task, local, outcome, **settings)
+    return (base, without_rows(cast(CorrelationFit, outcome.correlation)), width, r2), columns
 
 
 def _predictions(
-    graph: BlockGraph, given: Given, strategy: Lanczos, coverage: float, draws: int
+    task: Task, base: Base, outcome: Outcome[Any], strategy: Lanczos, coverage: float, draws: int
 ) -> tuple[tuple[float, float], dict[str, np.ndarray]]:
     """Return the width of the interval, R2 at labels left out, and columns for every node."""
-    y, base, design, outcome = given
-    known, rows = ~np.isnan(y), graph.rows
-    fit: Any = outcome.correlation
+    y, known, rows = task.y, task.labelled, task.graph.rows
+    fit = cast(CorrelationFit, outcome.correlation)
+    given: dict[str, Any] = {"draws": draws, "random_state": strategy.random_state, "design": base.design(task.X)}
+    conditional = Conditional(task.graph, known, fit.alpha, fit.beta, **given)
     residual = np.full(len(y), np.nan)
     residual[known] = outcome.residual
-    conditional = Conditional(
-        graph, known, fit.alpha, fit.beta, design=design, draws=draws, random_state=strategy.random_state
-    )
     n, total, squares = rows.sum(np.array([known.sum(), y[known].sum(), (outcome.base_out_of_fold_error**2).sum()]))
-    found = Prediction(cast(Graph, graph), y, base, residual, conditional, squares / n)
+    predicted = base.predict(task.graph, task.X)
+    found = Prediction(task.graph, y, predicted, residual, conditional, squares / n)
     width = conformal_quantile(found.scores, coverage, rows)
     left, spread = rows.sum(np.array([(found.leave_one_out.error**2).sum(), ((y[known] - total / n) ** 2).sum()]))
-    mean, std = found.mean, found.std
-    return (width, float(1 - left / max(spread, np.finfo(float).tiny))), {
-        "prediction": mean,
-        "std": std,
-        "lower": mean - width * std,
-        "upper": mean + width * std,
-        "base": base,
-        "correction": mean - base,
-    }
+    mean, margin = found.mean, width * found.std
+    columns = {"prediction": mean, "std": found.std, "lower": mean - margin, "upper": mean + margin}
+    r2 = float(1 - left / max(spread, np.finfo(float).tiny))
+    return (width, r2), {**columns, "base": predicted, "correction": mean - predicted}
 
 
 def _count_empty(X: np.ndarray) -> np.ndarray:
