@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["calibration", "correlation", "learning_curve", "map"]
 
-BLUE, GREY, RED = "#2a5f9e", "#8a8f98", "#b3402f"
+BLUE, GREY = "#2a5f9e", "#8a8f98"
 SHARES = (0.05, 0.1, 0.2, 0.4, 0.6, 0.8)
 MAX_SOURCES = 500  # nodes from which distances are counted
 

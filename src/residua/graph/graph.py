@@ -433,13 +433,7 @@ class Graph:
         Zero weight is no edge. A self-loop of weight w adds w to its node's degree.
         """
         sizes = np.bincount(self.components)
-        unlabelled = {}
-        if labelled is not None:
-            mask = as_mask(labelled, self.n_nodes)
-            unlabelled = {
-                "unlabelled_components": len(sizes) - self.count_components(mask),
-                "unlabelled_nodes": int((~self.reached(mask)).sum()),
-            }
+        mask = None if labelled is None else as_mask(labelled, self.n_nodes)
         return GraphReport(
             n_nodes=self.n_nodes,
             edges=dict(self._edges),
@@ -448,7 +442,8 @@ class Graph:
             isolates=int((self.degree == 0).sum()),
             components=len(sizes),
             largest_component=int(sizes.max()),
-            **unlabelled,
+            unlabelled_components=None if mask is None else len(sizes) - self.count_components(mask),
+            unlabelled_nodes=None if mask is None else int((~self.reached(mask)).sum()),
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from scipy import sparse
 from scipy.sparse import csgraph
 from scipy.spatial import KDTree
@@ -51,7 +52,7 @@ def layout(graph: Graph) -> Array:
 def _unfold(A: sparse.csr_array, rounds: int = 80) -> Array:
     """Lay out a connected graph of at least 3 nodes, its long side along x."""
     X = _principal(_pivot_distances(A, pivots=32) ** 2)
-    X /= np.sqrt(np.mean(_edge_lengths(A, X) ** 2))
+    X /= np.sqrt(np.mean(np.sum(_edge_vectors(A, X) ** 2, axis=1)))
     # Twins (leaves of one hub) coincide so far; a spiral of small steps tells them apart.
     turn = np.pi * (3 - np.sqrt(5)) * np.arange(len(X))
     radius = 0.3 * np.sqrt(np.arange(len(X)) / len(X))
@@ -81,17 +82,16 @@ def _principal(C: Array) -> Array:
     return X * np.where(X[np.abs(X).argmax(axis=0), [0, 1]] < 0, -1, 1)
 
 
-def _edge_lengths(A: sparse.csr_array, X: Array) -> Array:
-    source = np.repeat(np.arange(len(X)), np.diff(A.indptr))
-    return np.linalg.norm(X[A.indices] - X[source], axis=1)
+def _edge_vectors(A: sparse.csr_array, X: Array) -> Array:
+    """From each node to each of its neighbours, in the order of A."""
+    return X[A.indices] - np.repeat(X, np.diff(A.indptr), axis=0)
 
 
 def _springs(A: sparse.csr_array, X: Array) -> Array:
     """Mean pull of a node's neighbours towards distance 1."""
-    degree = np.diff(A.indptr)
-    away = X[A.indices] - X[np.repeat(np.arange(len(X)), degree)]
+    away = _edge_vectors(A, X)
     stretch = 1 - 1 / np.maximum(np.linalg.norm(away, axis=1, keepdims=True), 1e-9)
-    return np.add.reduceat(away * stretch, A.indptr[:-1]) / degree[:, None]
+    return np.add.reduceat(away * stretch, A.indptr[:-1]) / np.diff(A.indptr)[:, None]
 
 
 def _repulsion(X: Array, reach: int = 8) -> Array:
@@ -104,18 +104,15 @@ def _repulsion(X: Array, reach: int = 8) -> Array:
 
 def _circles(component: NDArray[np.intp], sizes: NDArray[np.intp]) -> Array:
     """Every component on a circle of its own around 0, of unit distance between nodes."""
-    order = np.argsort(component, kind="stable")
-    rank = np.empty(len(component))
-    rank[order] = np.arange(len(component)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    rank = pd.Series(component).groupby(component).cumcount().to_numpy()
     turn, radius = 2 * np.pi * rank / sizes[component], np.where(sizes > 1, sizes, 0)[component] / (2 * np.pi)
     return np.column_stack([radius * np.cos(turn), radius * np.sin(turn)])
 
 
 def _shelves(xy: Array, component: NDArray[np.intp]) -> Array:
     """Shifts (components, 2) that set components in rows, the tallest first."""
-    low, high = np.full((2, component.max() + 1, 2), [[[np.inf]], [[-np.inf]]])
-    np.minimum.at(low, component, xy)
-    np.maximum.at(high, component, xy)
+    nodes = pd.DataFrame(xy).groupby(component)
+    low, high = nodes.min().to_numpy(), nodes.max().to_numpy()
     box = high - low + 1.5
     order = np.argsort(-box[:, 1], kind="stable")
     left = np.cumsum(box[order, 0]) - box[order, 0]
