@@ -22,6 +22,7 @@ from residua.linalg.workspace import cached_property
 
 # Below this many multiplications one thread is done before a second one has woken.
 SMALL, SMALL_PRODUCT = 100_000, 400_000
+Given = np.ndarray | None  # an argument that may be left out
 LINE = 64  # bytes that a cache fetches at once
 
 
@@ -63,13 +64,7 @@ class Operator(ABC):
 
     @abstractmethod
     def combine(
-        self,
-        V: np.ndarray,
-        p: np.ndarray,
-        Z: np.ndarray | None = None,
-        q: np.ndarray | None = None,
-        out: np.ndarray | None = None,
-        inner: bool = True,
+        self, V: np.ndarray, p: np.ndarray, Z: Given = None, q: Given = None, out: Given = None, inner: bool = True
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return ``(A V) p + Z q`` with p, q per column, and its inner products with V, none unless ``inner``.
 
@@ -221,13 +216,7 @@ class Sparse(Matrix):
         return code.astype(np.uint8 if len(table) <= 2**8 else np.uint16)[self.indices], table
 
     def combine(
-        self,
-        V: np.ndarray,
-        p: np.ndarray,
-        Z: np.ndarray | None = None,
-        q: np.ndarray | None = None,
-        out: np.ndarray | None = None,
-        inner: bool = True,
+        self, V: np.ndarray, p: np.ndarray, Z: Given = None, q: Given = None, out: Given = None, inner: bool = True
     ) -> tuple[np.ndarray, np.ndarray]:
         out = np.empty_like(V) if out is None else out
         if not all(a is None or (a.flags.c_contiguous and a.dtype == self.dtype) for a in (V, Z, out)):
@@ -369,13 +358,7 @@ class Shifted(Operator):
         return 1 - self.alpha * self.S.diagonal()
 
     def combine(
-        self,
-        V: np.ndarray,
-        p: np.ndarray,
-        Z: np.ndarray | None = None,
-        q: np.ndarray | None = None,
-        out: np.ndarray | None = None,
-        inner: bool = True,
+        self, V: np.ndarray, p: np.ndarray, Z: Given = None, q: Given = None, out: Given = None, inner: bool = True
     ) -> tuple[np.ndarray, np.ndarray]:
         p = np.asarray(p, self.dtype)
         if Z is None:
