@@ -79,16 +79,7 @@ def faults(member: Object):
             yield f"prose where the type belongs: {entry.annotation}"
 
 
-# Still to be written over.
-UNDONE = {
-    "field/propagation.py",
-    "field/training_loss.py",
-    "linalg/operator.py",
-    "linalg/solve.py",
-}
-
-
-@pytest.mark.parametrize("file", [name for name in FILES if name not in UNDONE])
+@pytest.mark.parametrize("file", FILES)
 def test_docstrings_are_numpydoc(file, package):
     wrong = [f"{member.path}: {fault}" for member in package[file] for fault in faults(member)]
     assert not wrong, "\n".join(wrong)

@@ -23,13 +23,17 @@ def propagate(values: np.ndarray, graph: Graph, *, fallback: float | None = None
 
     Parameters
     ----------
-    values : (n,) numbers in the order of ``graph.nodes``, NaN where unknown
-    graph : the graph; all edge types count alike
-    fallback : number for nodes that no known value reaches; by default the mean of the known values
+    values : array_like, shape (n,)
+        Numbers in the order of ``graph.nodes``, NaN where unknown.
+    graph : Graph
+        All edge types count alike.
+    fallback : float, optional
+        The number for unreached nodes, in components without a known value; by default the mean of the known values.
 
     Returns
     -------
-    (n,) array, known values unchanged. A component without a known value gets ``fallback`` and is named in a warning.
+    ndarray, shape (n,)
+        Known values unchanged. A component without a known value gets ``fallback`` and is named in a warning.
 
     Examples
     --------

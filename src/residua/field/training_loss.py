@@ -56,10 +56,12 @@ class Objective:
         The graph.
     labelled : ndarray of bool, shape (n,)
         The nodes whose residuals enter.
-    logdet, random_state
+    logdet : str or Strategy
         As in ``Likelihood``; "auto" prefers one preparation for every alpha to exactness.
+    random_state : int
+        Seed of probes.
     tol : float
-        Of the solve, relative to the residuals, which a training step moves by far more.
+        Tolerance of the solve, relative to the residuals, which a training step moves by far more.
     """
 
     def __init__(

@@ -94,7 +94,8 @@ class Operator(ABC):
 
         Returns
         -------
-        (steps taken, squared norm of what is left), or None where there is no such call.
+        (int, float) or None
+            Steps taken, and the squared norm of what is left; None where there is no such call.
         """
         return None
 

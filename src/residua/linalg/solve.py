@@ -22,9 +22,12 @@ class Solver:
 
     Parameters
     ----------
-    cg : tolerance and the last resort's number of steps
-    patience : steps of CG before a factorisation is considered
-    seconds : estimated time that a factorisation may take
+    cg : CG
+        Tolerance, and the last resort's number of steps.
+    patience : int
+        Steps of CG before a factorisation is considered.
+    seconds : float
+        Estimated time that a factorisation may take.
     """
 
     cg: CG = field(default_factory=CG)
