@@ -106,11 +106,9 @@ class Average(Predictor, Workspace):
 
 
 def _same_graph(a: Graph, b: Graph) -> bool:
-    if a is b:
-        return True
-    if not np.array_equal(a.nodes, b.nodes) or a.edge_types != b.edge_types:
-        return False
-    ours, theirs = a.arrays(), b.arrays()
+    if a is b or a.edge_types != b.edge_types:
+        return a is b
+    ours, theirs = ({"nodes": graph.nodes, **graph.arrays()} for graph in (a, b))
     return ours.keys() == theirs.keys() and all(np.array_equal(ours[name], theirs[name]) for name in ours)
 
 

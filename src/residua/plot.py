@@ -131,8 +131,8 @@ def correlation(model: GraphRegressor, ax: Axes | None = None, *, kind: str = "h
     kind : "hops" or "likelihood"
         "hops": correlation of residuals at pairs of nodes so many edges apart, before the correction and as
         decorrelated by the model; counted from 500 random nodes on larger graphs. "likelihood": the
-        log-likelihood of each alpha, the others as learned, below its maximum; only where alpha was learned in
-        this session, and by a likelihood.
+        log-likelihood of each alpha, the others as learned, below its maximum; only where alpha was learned by
+        a likelihood.
     max_hops : int
         The farthest pairs to count.
 
