@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from residua.graph.ids import as_ids, check_length, first, hashed, one_dimension, show
+from residua.graph.ids import as_column, as_ids, check_length, factorize, first, show
 
 AGREE = 1e-9  # relative difference up to which two weights count as the same
 LARGEST = np.iinfo(np.int32).max
@@ -54,6 +54,24 @@ class Symmetry:
     remedy: str = ""
 
 
+class Edges(NamedTuple):
+    """What every reader returns.
+
+    Attributes
+    ----------
+    nodes : ndarray of shape (n,)
+        Ids.
+    types : dict of str to EdgeList
+        The rows of each edge type.
+    symmetry : Symmetry
+        How the two directions of a pair become one weight.
+    """
+
+    nodes: np.ndarray
+    types: dict[str, EdgeList]
+    symmetry: Symmetry
+
+
 def choose_symmetry(symmetrize: str | None, default: str, name: str = "weight", remedy: str = "") -> Symmetry:
     """Return what the user asked for, else the default of this kind of input."""
     if symmetrize not in (None, "max", "mean", "sum"):
@@ -63,9 +81,7 @@ def choose_symmetry(symmetrize: str | None, default: str, name: str = "weight", 
 
 def as_weights(values: Any, rows: int, place: Callable[[int], str] = "row {}".format) -> np.ndarray:
     """Return finite weights that are not negative, one per row."""
-    if not pd.api.types.is_list_like(values):
-        raise TypeError(f"weight is {values!r}; it must be an array or a list with one number per row.")
-    column = pd.Series(one_dimension(values, "weight"), copy=False)
+    column = as_column(values, "weight", "with one number per row")
     check_length("weight", column, rows)
     try:
         if pd.api.types.is_complex_dtype(column.dtype):
@@ -88,7 +104,7 @@ def split_types(rows: EdgeList, type: Any) -> dict[str, EdgeList]:
     """Return the rows of each edge type, in order of first appearance."""
     ids = as_ids(type, "type")
     check_length("type", ids, len(rows.source))
-    codes, unique = hashed(lambda: pd.factorize(ids), "type")
+    codes, unique = factorize(ids, "type")
     names = type_names(unique)
     if len(names) <= 1:
         return dict.fromkeys(names, rows)
@@ -105,16 +121,15 @@ def type_names(values: Iterable) -> list[str]:
     return names
 
 
-def adjacencies(
-    nodes: np.ndarray, types: Mapping[str, EdgeList], symmetry: Symmetry, self_loops: bool
-) -> dict[str, CSR]:
+def adjacencies(edges: Edges, self_loops: bool) -> dict[str, CSR]:
     """Return one symmetric matrix of positive weights per edge type."""
-    check_size(len(nodes))
+    check_size(len(edges.nodes))
     matrices = {}
-    for name, rows in types.items():
+    for name, rows in edges.types.items():
         kept = rows if self_loops else rows.take(rows.source != rows.target)
-        matrices[name] = symmetric(kept, nodes, symmetry, f" of type {name!r}" if len(types) > 1 else "")
-    check_edges(matrices, len(nodes))
+        kind = f" of type {name!r}" if len(edges.types) > 1 else ""
+        matrices[name] = symmetric(kept, edges.nodes, edges.symmetry, kind)
+    check_edges(matrices, len(edges.nodes))
     return {name: CSR(A.indptr, A.indices, None if (A.data == 1).all() else A.data) for name, A in matrices.items()}
 
 

@@ -278,8 +278,8 @@ class Graph:
         return cls._from_csr(nodes, matrices)
 
     @classmethod
-    def _from_inputs(cls, edges: readers.Edges, self_loops: bool) -> Graph:
-        return cls._from_csr(edges.nodes, build.adjacencies(*edges, self_loops))
+    def _from_inputs(cls, edges: build.Edges, self_loops: bool) -> Graph:
+        return cls._from_csr(edges.nodes, build.adjacencies(edges, self_loops))
 
     @classmethod
     def _from_csr(cls, nodes: np.ndarray, matrices: Mapping[str, CSR]) -> Graph:

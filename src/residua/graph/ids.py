@@ -6,7 +6,7 @@ are hashed by pandas.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -29,9 +29,7 @@ def show(value: Any) -> str:
 
 def as_ids(values: Any, name: str) -> pd.Series:
     """Return ids as a Series: int64 where all are integers, else any hashable."""
-    if not pd.api.types.is_list_like(values):
-        raise TypeError(f"{name} is {values!r}; it must be an array or a list of ids.")
-    ids = pd.Series(one_dimension(values, name), copy=False).reset_index(drop=True).infer_objects()
+    ids = as_column(values, name, "of ids").reset_index(drop=True).infer_objects()
     row = first(ids.isna())
     if row is not None:
         raise ValueError(f"{name} is missing ({ids.iloc[row]}) at row {row}; drop the row or fill in the id.")
@@ -42,22 +40,22 @@ def as_ids(values: Any, name: str) -> pd.Series:
     return ids.astype(np.int64 if ids.max() <= np.iinfo(np.int64).max else object)
 
 
-def one_dimension(values: Any, name: str) -> Any:
+def as_column(values: Any, name: str, contents: str) -> pd.Series:
     """Return values as pandas reads them into one column: tuples stay tuples, and 1 beside "a" stays a number."""
-    if isinstance(values, pd.Series | pd.Index):
-        return values
+    if not pd.api.types.is_list_like(values):
+        raise TypeError(f"{name} is {values!r}; it must be an array or a list {contents}.")
     if not hasattr(values, "__array__"):
-        return list(values)
-    array = np.asarray(values)
-    if array.ndim != 1:
-        raise ValueError(f"{name} has shape {array.shape}; it must have one dimension.")
-    return array
+        return pd.Series(list(values))
+    column = values if isinstance(values, pd.Series | pd.Index) else np.asarray(values)
+    if column.ndim != 1:
+        raise ValueError(f"{name} has shape {column.shape}; it must have one dimension.")
+    return pd.Series(column, copy=False)
 
 
 def as_nodes(values: Any) -> pd.Series:
     """Return ids that name every node once."""
     ids = as_ids(values, "nodes")
-    codes, _ = hashed(lambda: pd.factorize(ids), "nodes")  # Series.duplicated takes what cannot be hashed
+    codes, _ = factorize(ids, "nodes")  # Series.duplicated takes what cannot be hashed
     row = first(codes != np.arange(len(codes)))
     if row is not None:
         raise ValueError(f"nodes lists {show(ids.iloc[row])} again at position {row}; name every node once.")
@@ -69,10 +67,10 @@ def node_array(ids: pd.Series) -> np.ndarray:
     return ids.to_numpy(np.int64 if ids.dtype == np.int64 else object, copy=True)
 
 
-def hashed(function: Callable, name: str) -> Any:
-    """Return the result of a pandas function that hashes ids."""
+def factorize(ids: pd.Series, name: str, sort: bool = False) -> tuple[np.ndarray, Any]:
+    """Return a code for each id, and the id of each code."""
     try:
-        return function()
+        return pd.factorize(ids, sort=sort)
     except TypeError as error:
         raise TypeError(f"{name} has an id that cannot be hashed ({error}); use tuples instead of lists.") from None
 
@@ -120,7 +118,7 @@ def hashed_positions(ends: Ends, known: pd.Series | None) -> Positions:
     rows = pd.concat(ends, ignore_index=True).take(row_by_row)
     together = rows if known is None else pd.concat((known, rows), ignore_index=True)
     ascending = known is None and together.dtype == np.int64
-    codes, unique = hashed(lambda: pd.factorize(together, sort=ascending), "source or target")
+    codes, unique = factorize(together, "source or target", sort=ascending)
     source, target = codes[len(codes) - 2 * count :].reshape(count, 2).T
     if known is not None:
         check_known(ends, (source, target), len(known))

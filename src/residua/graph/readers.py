@@ -3,35 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
 from residua.graph import build
-from residua.graph.build import EdgeList, Symmetry, as_weights
+from residua.graph.build import EdgeList, Edges, Symmetry, as_weights
 from residua.graph.ids import as_nodes, node_array, positions
 
 ONE_TYPE = "edge"
-
-
-class Edges(NamedTuple):
-    """What every reader returns.
-
-    Attributes
-    ----------
-    nodes : ndarray of shape (n,)
-        Ids.
-    types : dict of str to EdgeList
-        The rows of each edge type.
-    symmetry : Symmetry
-        How the two directions of a pair become one weight.
-    """
-
-    nodes: np.ndarray
-    types: dict[str, EdgeList]
-    symmetry: Symmetry
 
 
 def read_edges(source: Any, target: Any, weight: Any, type: Any, nodes: Any) -> Edges:
