@@ -1,4 +1,4 @@
-"""What a fitted model is worth, from its training labels left out one by one."""
+"""What a fitted model is worth, by leave-one-out at its training labels."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Diagnosis:
         if self.in_sample or np.isnan(self.r2_base):
             which = "that the network was trained on" if self.in_sample else "left out of the training"
             return f"R2 {self.r2_corrected:.3f} with the neighbours, for labels {which}."
-        change = f"R2 {self.r2_base:.3f} alone, {self.r2_corrected:.3f} with them, each label left out in turn"
+        change = f"R2 {self.r2_base:.3f} for the base, {self.r2_corrected:.3f} with them, leave-one-out"
         if self.p_value is not None and self.p_value > 0.05:
             return f"No correlation among neighbours was found (p = {self.p_value:.2g}; {change})."
         effect = "help" if self.r2_corrected - self.r2_base > 0.005 else "do not help"
@@ -141,7 +141,7 @@ def _moran(own: Prediction, error: np.ndarray) -> metrics.MoranResult | None:
 
 def _is_off(promised: float, covered: float, n: int) -> bool:
     z = gaussian_width(promised)
-    tenth = 0.1 * 2 * z * np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)  # what a tenth of the width holds
+    tenth = 0.1 * 2 * z * np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)  # what a tenth of the width covers
     return bool(abs(covered - promised) > max(3 * np.sqrt(promised * (1 - promised) / n), tenth))
 
 
@@ -153,8 +153,8 @@ def _remote(graph: Graph, known: np.ndarray) -> tuple[float, float] | None:
     if known.all():
         return None
     A = (graph.adjacency() != 0).astype(float)
-    lonely = A @ known.astype(float) - A.diagonal() * known == 0
-    unknown, left_out, pooled = lonely[~known].mean(), lonely[known].mean(), lonely.mean()
+    remote = A @ known.astype(float) - A.diagonal() * known == 0
+    unknown, left_out, pooled = remote[~known].mean(), remote[known].mean(), remote.mean()
     chance = np.sqrt(pooled * (1 - pooled) * (1 / known.sum() + 1 / (~known).sum()))
     return (float(unknown), float(left_out)) if unknown - left_out > max(4 * chance, 0.1) else None
 

@@ -13,7 +13,7 @@ from residua.linalg.rows import LOCAL, Rows
 
 
 def gaussian_width(coverage: float) -> float:
-    """Return the width of the central interval of a normal distribution that holds this share."""
+    """Return the width of the central interval of a normal distribution that covers this share."""
     return float(ndtri((1 + coverage) / 2))
 
 

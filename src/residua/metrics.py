@@ -220,7 +220,7 @@ def interval_score(y: ArrayLike, lower: ArrayLike, upper: ArrayLike, *, coverage
     y, lower, upper : array_like of shape (n,)
         Nodes with y NaN are left out.
     coverage : float
-        The share of nodes that the intervals claim to hold, between 0 and 1.
+        The share of nodes that the intervals claim to cover, between 0 and 1.
 
     Returns
     -------

@@ -82,9 +82,9 @@ def map(
 
 
 def calibration(model: GraphRegressor, ax: Axes | None = None) -> Axes:
-    """Draw how often intervals hold the label, each label left out in turn, against how often they claim to.
+    """Draw how often intervals cover the label, leave-one-out, against how often they claim to.
 
-    The band holds 95 % of the curves of a model whose intervals are right.
+    The band has 95 % of the curves of a model whose intervals are right.
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ def _likelihood(model: GraphRegressor, ax: Axes | None, drop: float = 8.0) -> Ax
     fit = model.correlation_
     if fit is None or fit.source is None:
         raise ValueError(
-            "this model holds no likelihood of alpha: alpha was not learned by one; "
+            "this model has no likelihood of alpha: alpha was not learned by one; "
             'fit it with correlation="learned", or use kind="hops".'
         )
     best = np.arctanh(np.clip(list(fit.alpha.values()), -1 + 1e-6, 1 - 1e-6))
@@ -262,9 +262,9 @@ def learning_curve(
         X, y, graph = model.X_, model.y_, model.graph_
     y, shares = np.asarray(y, float), sorted(shares)
     known = np.flatnonzero(~np.isnan(y))
-    # The same for both models, and a larger share holds the smaller ones.
+    # The same for both models, and a larger share includes the smaller ones.
     orders = [np.random.default_rng([random_state, k]).permutation(known) for k in range(repeats)]
-    curves = (("base alone", None, GREY), ("with the neighbours", model.correlation or "learned", BLUE))
+    curves = (("base", None, GREY), ("with the neighbours", model.correlation or "learned", BLUE))
     ax = _axes(ax, (5.2, 3.6))
     for name, setting, colour in curves:
         tried = clone(model).set_params(correlation=setting)

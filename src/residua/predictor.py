@@ -105,9 +105,9 @@ class Predictor(ABC):
         X, y, graph : array, array, Graph
             Other data, as in ``predict``.
         coverage : float
-            Share of nodes that the intervals should hold, between 0 and 1.
+            Share of nodes that the intervals should cover, between 0 and 1.
         method : "conformal" or "gaussian"
-            "conformal" widens the Gaussian interval until it covers the training labels left out one by one, so its
+            "conformal" widens the Gaussian interval until it covers the training labels, leave-one-out, so its
             coverage does not rest on normality; "gaussian" takes the model at its word.
 
         Returns

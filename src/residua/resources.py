@@ -1,8 +1,8 @@
-"""What a fit will take, estimated before it begins: bytes and seconds from the size of the problem alone.
+"""What a fit will take, estimated before it begins: bytes and seconds from the size of the problem.
 
     bytes = max over phases of sum of c_k b_k,    seconds = sum of s_k o_k
 
-b_k bytes if each array of part k were held once, o_k numbers that it touches; c_k and s_k were measured by
+b_k bytes if each array of part k were there once, o_k numbers that it touches; c_k and s_k were measured by
 ``python -m benchmarks.memory --write``, which keeps them in ``resources_coefficients.json``. The peak is that of
 ``fit`` or, after it, ``predict(return_std=True)`` or ``diagnose``, beyond the graph and the features that are there
 already. A graph whose factor is cheap takes less.
@@ -132,7 +132,7 @@ def estimate(job: Job) -> Need:
 
 
 def sizes(job: Job) -> dict[str, float]:
-    """Return the bytes of the arrays of each part, each held once; "torch" is there or not."""
+    """Return the bytes of the arrays of each part, each once; "torch" is there or not."""
     n, unknown, columns = job.nodes, job.nodes - job.labels, job.features + 1
     entry = 4 + (8 if job.weighted else 2)
     copies = (2 if job.edge_types == 1 else 4) + (n >= LARGE)  # large graphs may be worked on in another order

@@ -29,7 +29,7 @@ def test_demo_prints_the_comparison_and_draws_the_maps(tmp_path):
     picture = tmp_path / "maps.png"
     result = runner.invoke(app, ["demo", "-o", str(picture)])
     assert result.exit_code == 0, result.output
-    for word in ("base alone", "propagated", "learned", "R2", "covers", "alpha[edge]", "neighbours help"):
+    for word in ("base", "propagated", "learned", "R2", "covers", "alpha[edge]", "neighbours help"):
         assert word in result.output
     assert picture.read_bytes().startswith(b"\x89PNG")
 

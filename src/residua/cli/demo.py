@@ -18,7 +18,7 @@ from residua.datasets import Dataset, load_elect80
 from residua.estimator import GraphRegressor
 from residua.views.figures import strip
 
-SETTINGS = {"base alone": None, "propagated": "propagate", "learned": "learned"}
+SETTINGS = {"base": None, "propagated": "propagate", "learned": "learned"}
 
 
 @dataclass(frozen=True)

@@ -206,7 +206,7 @@ def predict(
     labels: Annotated[
         Path | None, typer.Option(help="Labels that came after the fit: a table of ids and the target.")
     ] = None,
-    coverage: Annotated[float, typer.Option(help="Share of nodes that lower and upper should hold.")] = 0.9,
+    coverage: Annotated[float, typer.Option(help="Share of nodes that lower to upper should cover.")] = 0.9,
     skip_unknown: options.SkipUnknown = False,
     trust: options.Trust = False,
     output: Annotated[Path, typer.Option("--output", "-o", help="Where predictions go, .csv or .parquet.")] = Path(

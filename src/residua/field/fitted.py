@@ -182,8 +182,8 @@ class FittedField(Workspace):
         """
         if graph is self.graph or (graph is None and X is not None):
             raise ValueError(
-                "predict() answers for the training graph with the X of the fit; leave X and graph out (y= alone has "
-                "labels that came later), or for other data give X, y and graph=."
+                "predict() answers for the training graph with the X of the fit; leave X and graph out (y= by itself "
+                "has labels that came later), or for other data give X, y and graph=."
             )
         if graph is not None:
             return self.on(graph, X, y)

@@ -1,4 +1,4 @@
-"""The likelihood as a function of alpha alone: beta, and the mean's coefficients, profiled out.
+"""The likelihood as a function of alpha: beta, and the mean's coefficients, profiled out.
 
     Omega(alpha) = |L| log(q / |L|) - h(alpha) + const,
     q = min over theta of (y - Z theta)' Gbar (y - Z theta),   Gbar = G_LL - G_LU G_UU^-1 G_UL

@@ -3,7 +3,7 @@
     a* = argmin Omega(a),   a = arctanh(alpha)
 
 One edge type: a grid, then a line search that asks for few log-determinants, then the zero of the slope. A search by
-values of Omega alone ends within the root of their rounding, which differs from machine to machine; the zero of the
+values of Omega ends within the root of their rounding, which differs from machine to machine; the zero of the
 slope is known to rounding itself. Several edge types have local optima: descent from corners and the middle.
 """
 
@@ -105,7 +105,7 @@ def _search_line(profile: Profile, start: np.ndarray | None, rough: bool, reach:
     grid = np.linspace(-A_MAX, A_MAX, GRID if profile.ratio.cheap and not rough else COARSE_GRID)
     if start is not None:
         grid = np.unique(np.clip(start[0] + np.array([-reach, 0.0, reach]), -A_MAX, A_MAX))
-    # Everywhere, not at the best alone: too few steps make the likelihood near 1 look worse than it is.
+    # Everywhere, not only at the best: too few steps make the likelihood near 1 look worse than it is.
     while form.refine(np.tanh(grid), tol=(1e-1 if rough else 1e-3) / profile.n):
         if form.quadrature is None and len(grid) > COARSE_GRID:
             grid = np.linspace(grid[0], grid[-1], COARSE_GRID)  # each alpha costs a solve from now on

@@ -1,4 +1,4 @@
-"""The likelihood as a training loss: a network learns, alpha is held and brought to its best now and then.
+"""The likelihood as a training loss: a network learns, alpha is kept fixed and brought to its best now and then.
 
     loss(r) = log(q / |L|) - h(alpha) / |L|,    d loss/dr = 2 (G r)_L / q        (beta at its best, |L| / q)
 
@@ -208,7 +208,7 @@ class PaperObjective:
         self.a, self.b = v[:-1], float(v[-1])
 
     def _minimise(self, r: np.ndarray, bound: float = 7.0) -> None:
-        """The optimum inside the bounds, from several starts."""
+        """Minimise inside the bounds, from several initial values."""
         starts = [np.append(self.a, self.b), *(np.append(np.full(len(self.a), a), 1.0) for a in (-2, -1, 0, 1, 2))]
         limits = [(-bound, bound)] * len(starts[0])
         runs = [minimize(self._omega, s, (r,), jac=True, method="L-BFGS-B", bounds=limits) for s in starts]

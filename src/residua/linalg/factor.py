@@ -175,7 +175,7 @@ def factor_seconds(S: Matrix, limit: float = np.inf) -> float:
     """Estimate the time to factor ``I - S`` from the widest breadth-first level, which bounds a separator.
 
     Nodes of degree 1 are stripped first: trees fill nothing in, however wide they are. The levels are not looked at
-    where the number of rows alone takes it past ``limit``. Infinite where the entries are not in this process.
+    where the number of rows by itself takes it past ``limit``. Infinite where the entries are not in this process.
     """
     rows = 8e-6 * S.shape[0]
     if S.arrays is None:

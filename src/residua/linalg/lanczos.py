@@ -110,7 +110,7 @@ class BlockQuadrature:
 
 
 class BlockLanczos:
-    """Block Lanczos on A from the columns of B, which can be carried on step by step.
+    """Block Lanczos on A from the columns of B, to which more steps can be added.
 
     Directions that are exhausted or linearly dependent are dropped, so blocks may shrink, down to nothing.
     """

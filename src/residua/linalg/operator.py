@@ -2,7 +2,7 @@
 
     combine:  out = (A V) p + Z q   and the column inner products out'V
 
-CG and Lanczos are written with ``combine``, ``add_scaled`` and ``advance`` and the reductions of ``rows`` alone; the
+CG and Lanczos are written with ``combine``, ``add_scaled`` and ``advance`` and the reductions of ``rows`` only; the
 model asks a ``Matrix`` besides for submatrices, draws and traces. So a matrix that lives on other processes or another
 device is one new class and no new solver.
 """

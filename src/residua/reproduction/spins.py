@@ -1,6 +1,6 @@
 """How well spins can be predicted at all: by the law that they were drawn from.
 
-    P(s_i | labels) by the heat bath with every labelled spin held, coupling and field as they truly are
+    P(s_i | labels) by the heat bath with every labelled spin clamped, coupling and field as they truly are
 
 No method is right more often on average than the sign of these probabilities.
 """

@@ -2,7 +2,7 @@
 
     final = base + correction at unknown nodes, the label at known ones;   residual = label - base
 
-Where every label is known, nothing is left to predict: then each label is left out in turn.
+Where every label is known, nothing is left to predict: then predictions are leave-one-out.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Contents:
 
     @property
     def left_out(self) -> bool:
-        """Whether every label is known, so that corrections are of labels left out one by one."""
+        """Whether every label is known, so that corrections are leave-one-out."""
         return bool(self.own.known.all())
 
     @property

@@ -74,7 +74,7 @@ def _found(field: FittedField) -> Iterator[tuple[str, str]]:
 
 def _accuracy(field: FittedField) -> Iterator[str]:
     labels = field.y[field.labelled]
-    yield from _r2(labels, field.outcome.base_out_of_fold_error, "base alone")
+    yield from _r2(labels, field.outcome.base_out_of_fold_error, "base")
     at_hand = field.computed("prediction") and field.prediction.computed("leave_one_out")
     if at_hand or field.graph.n_nodes <= QUICK:
         yield from _r2(labels, field.prediction.out_of_sample_error, "with the neighbours")

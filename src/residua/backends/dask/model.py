@@ -232,7 +232,7 @@ def neighbour_features(client: Client, X: Any, graph: Any, *, hops: int = 2, deg
     graph : DistributedGraph or Graph
         A ``Graph`` is dealt out first.
     hops : int
-        How far to look; 0 keeps the features alone.
+        How far to look; 0 keeps only the features.
     degree : bool
         Add the logarithm of the degree and its neighbour average.
     """

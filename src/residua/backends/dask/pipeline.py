@@ -57,7 +57,7 @@ class DistributedFit:
     width : float
         Of the interval, in standard deviations.
     r2 : float
-        At labels left out one by one.
+        At the labels, leave-one-out.
     predictions : dict of str to Vector
         prediction, std, lower, upper, base, correction.
     """
@@ -126,7 +126,7 @@ def fit(
     skip_unknown : bool
         Leave out edges to nodes that are not in ``nodes``.
     coverage : float
-        Share of nodes that lower and upper should hold.
+        Share of nodes that lower to upper should cover.
     draws, logdet, random_state : int, Lanczos, int
         Of variances and log-determinants.
     blocks : int or None

@@ -57,11 +57,11 @@ def _convolution(kind: str) -> Callable[[int, int], nn.Module]:
     return kinds[kind]
 
 
-ROWWISE = ("mlp", "hops")  # a node's output needs its own row alone
+ROWWISE = ("mlp", "hops")  # a node's output needs only its own row
 
 
 def make_network(kind: str, inputs: int, widths: Sequence[int] | None, seed: int) -> nn.Module:
-    """Return a freshly initialised network whose weights depend on ``seed`` alone; the paper's widths by default."""
+    """Return a freshly initialised network whose weights depend only on ``seed``; the paper's widths by default."""
     layer, default = (nn.Linear, (16, 16, 8)) if kind in ROWWISE else (_convolution(kind), (16, 8))
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)

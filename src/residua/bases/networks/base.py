@@ -204,7 +204,7 @@ class NetworkBase(Base):
         return np.sort(np.array_split(order, self.ensemble)[k])
 
     def _schedule(self, labels: int, seed: int) -> Schedule:
-        """Plan batches where the labels are many and a node's output needs its own row alone."""
+        """Plan batches where the labels are many and a node's output needs only its own row."""
         s = self.settings
         batches = -(-labels // s.batch_size)
         if s.kind not in ROWWISE or batches < 4:

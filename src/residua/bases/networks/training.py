@@ -3,7 +3,7 @@
 A criterion gives the loss and its gradient with respect to the residuals at the training labels, so the network sees
 one ordinary backward pass; what those residuals say of the validation labels comes free with it, unless a module may
 behave otherwise in training than in prediction. Ctrl-C ends a training and keeps what it has reached. Whatever is
-random in a step depends on the seed and the step's number alone, so a training goes on from a checkpoint as if it had
+random in a step depends only on the seed and the step's number, so a training goes on from a checkpoint as if it had
 never stopped.
 """
 

@@ -109,10 +109,10 @@ def load(
     unpack = partial(_unpack, trusted=names, module=module)
     try:
         members = read_zip(path)
-        held, found = (Average, "an average of models") if WEIGHTS in members else (GraphRegressor, "one model")
-        if kind is not None and held is not kind:
+        stored, found = (Average, "an average of models") if WEIGHTS in members else (GraphRegressor, "one model")
+        if kind is not None and stored is not kind:
             raise ModelFileError(f"holds {found}, no {kind.__name__}; load it in Python without kind=.")
-        return unpack_average(members, unpack) if held is Average else unpack(members)
+        return unpack_average(members, unpack) if stored is Average else unpack(members)
     except ModelFileError as error:
         raise ModelFileError(f"{path} {one_line(error, 2000)}") from None
     except FileNotFoundError:

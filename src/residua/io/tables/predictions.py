@@ -30,7 +30,7 @@ def prediction_table(
     data : NodeData, optional
         Tables of another graph; by default predictions are of the training graph.
     coverage : float
-        Share of nodes that the interval from lower to upper should hold.
+        Share of nodes that the interval from lower to upper should cover.
     later : (n,) array, optional
         Labels of the training graph that came after the fit, NaN elsewhere.
     """

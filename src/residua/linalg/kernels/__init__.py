@@ -1,1 +1,1 @@
-"""The loops that have to be fast, compiled by numba. Knows arrays alone."""
+"""The loops that have to be fast, compiled by numba. Knows only arrays."""

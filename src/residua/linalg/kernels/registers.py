@@ -1,4 +1,4 @@
-"""Sums over the neighbours of one row, held in vector registers from the first to the last.
+"""Sums over the neighbours of one row, kept in vector registers from the first to the last.
 
     combined_rows:   out_i = s_i p sum_e f_e V_j + q Z_i,   f_e = w_e s_j,   j = indices[e], first <= e < last
     gathered_total:  sum_e w_e x_j

@@ -284,5 +284,5 @@ def _polynomial_fit(quadrature: Quadrature, count: int) -> np.ndarray:
     root = np.sqrt(quadrature.weights.ravel())
     if not count:
         return np.zeros((0, root.size))
-    # Nodes that differ by rounding alone are one node: no slope is fitted through them.
+    # Nodes that differ by no more than rounding are one node: no slope is fitted through them.
     return np.linalg.pinv(polyvander(quadrature.nodes.ravel(), count - 1) * root[:, None], rcond=1e-10) * root
