@@ -10,23 +10,18 @@ import residua.moved  # noqa: F401
 __version__ = "0.1.0"
 
 # Loaded on first use, so that ``import residua`` and ``residua --help`` are quick.
-_HOME = {
-    "Average": "residua.average",
-    "Cholesky": "residua.linalg",
-    "CorrelationFit": "residua.field",
-    "Eigen": "residua.linalg",
-    "FittedField": "residua.field.fitted",
-    "Graph": "residua.graph",
-    "GraphRegressor": "residua.estimator",
-    "Lanczos": "residua.linalg",
-    "ModelFileError": "residua.io.model_file",
-    "NeighbourFeatures": "residua.bases.neighbours",
-    "Network": "residua.bases.networks.settings",
-    "NotConverged": "residua.linalg",
-    "fit_correlation": "residua.field",
-    "load": "residua.io.model_file",
-    "propagate": "residua.field",
+_NAMES = {
+    "residua.average": ("Average",),
+    "residua.bases.neighbours": ("NeighbourFeatures",),
+    "residua.bases.networks.settings": ("Network",),
+    "residua.estimator": ("GraphRegressor",),
+    "residua.field": ("CorrelationFit", "fit_correlation", "propagate"),
+    "residua.field.fitted": ("FittedField",),
+    "residua.graph": ("Graph",),
+    "residua.io.model_file": ("ModelFileError", "load"),
+    "residua.linalg": ("Cholesky", "Eigen", "Lanczos", "NotConverged"),
 }
+_HOME = {name: module for module, names in _NAMES.items() for name in names}
 _MODULES = ("datasets", "distributed", "metrics", "plot")
 
 _EXTRA = {"Network", "distributed"}  # need the extras residua[gnn] and residua[dask]

@@ -49,10 +49,9 @@ class Average(Predictor, Workspace):
         self.models = list(models)
         if not self.models:
             raise ValueError("models is empty; give at least one fitted model.")
-        for model in self.models:
-            check_fitted(model)
         first = self.models[0]
         for k, model in enumerate(self.models):
+            check_fitted(model)
             if not (_same_graph(model.graph_, first.graph_) and np.array_equal(model.y_, first.y_, equal_nan=True)):
                 raise ValueError(f"models[{k}] was fitted on another graph or other labels than models[0].")
         self.graph_, self.y_ = first.graph_, first.y_
@@ -78,8 +77,7 @@ class Average(Predictor, Workspace):
                 "and intervals to be Gaussian; give all networks one random_state, or ensemble=4 or more"
             )
         found = [field.prediction.leave_one_out for field in fields]
-        error, variance = np.stack([f.error[unseen] for f in found]), np.stack([f.variance[unseen] for f in found])
-        return error, np.sqrt(variance)
+        return np.stack([f.error[unseen] for f in found]), np.sqrt([f.variance[unseen] for f in found])
 
     @staticmethod
     def _warn(what: str) -> None:

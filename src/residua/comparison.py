@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
@@ -169,11 +169,16 @@ def compare(
     >>> found.best.name
     'linear, learned'
     """
-    _check_settings(bases, splits, split, share, random_state)
+    check_choice(split, SPLITS, "split")
+    check_count(splits, "splits", 1)
+    check_count(random_state, "random_state", 0)
+    check_share(share, "share")
+    for name in bases:
+        check_choice(name, tuple(BASES), "bases")
     y, known = check_known_values(y, graph, "y", least=2 * MIN_LABELS)
     possible, skipped = _possible(bases, X)
     masks = [held_out(graph, known, split, share, np.random.default_rng([random_state, k])) for k in range(splits)]
-    methods = list(_methods(possible))
+    methods = _methods(possible)
     rows: list[Row] = []
     notes: dict[str, None] = {}
     _warm_up(any(base in NETWORKS for base in possible))
@@ -187,15 +192,6 @@ def compare(
         notes |= dict.fromkeys(warned)
     progress(len(methods) * splits, len(methods) * splits, "")
     return Comparison(rows, split, splits, int(known.sum()), int(masks[0].sum()), skipped, tuple(notes))
-
-
-def _check_settings(bases: Sequence[str], splits: int, split: str, share: float, random_state: int) -> None:
-    check_choice(split, SPLITS, "split")
-    check_count(splits, "splits", 1)
-    check_count(random_state, "random_state", 0)
-    check_share(share, "share")
-    for name in bases:
-        check_choice(name, tuple(BASES), "bases")
 
 
 def _warm_up(networks: bool) -> None:
@@ -218,12 +214,10 @@ def _possible(bases: Sequence[str], X: Any) -> tuple[list[str], tuple[str, ...]]
     return [name for name in kept if name not in (*absent, *blind)], tuple(skipped)
 
 
-def _methods(bases: Sequence[str]) -> Iterator[Row]:
-    yield PROPAGATION
-    for base in bases:
-        for setting, correlation in SETTINGS.items():
-            if (base, correlation) != (PROPAGATION.base, PROPAGATION.correlation):
-                yield Row(f"{base}, {setting}", base, correlation)
+def _methods(bases: Sequence[str]) -> list[Row]:
+    rows = [Row(f"{base}, {name}", base, correlation) for base in bases for name, correlation in SETTINGS.items()]
+    like = PROPAGATION.base, PROPAGATION.correlation
+    return [PROPAGATION, *(row for row in rows if (row.base, row.correlation) != like)]
 
 
 def _tried(

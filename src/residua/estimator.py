@@ -23,23 +23,14 @@ from residua.field.fitted import FittedBase, FittedField, Leftover, fixed_beta
 from residua.graph import Graph
 from residua.linalg import Strategy
 from residua.predictor import Predictor
-from residua.validation import (
-    check_choice,
-    check_count,
-    check_features,
-    check_fitted,
-    check_graph,
-    check_known_values,
-    one_line,
-)
+from residua.validation import check_choice, check_count, check_features, check_fitted, check_graph, check_known_values
 
 
 def _read(name: str, missing: str = "") -> Any:
     """Return a property of a model that reads the attribute of this name of its fitted field."""
 
     def read(model: GraphRegressor) -> Any:
-        check_fitted(model)
-        value = getattr(model.field_, name)
+        value = getattr(model._field, name)
         if value is None and missing:
             raise AttributeError(missing)
         return value
@@ -156,9 +147,8 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         y, labelled = check_known_values(y, graph, "y")
         X, names = check_features(X, graph, optional=not find_base(self.base).features)
         task = Task(graph, X, y, labelled, self.folds, self.random_state, self.checkpoint)
-        correlate = None
-        if self.correlation == "learned":
-            correlate = Correlator(graph, labelled, self.logdet, self.random_state)
+        learned = self.correlation == "learned"
+        correlate = Correlator(graph, labelled, self.logdet, self.random_state) if learned else None
         outcome = base.fit(task, correlate)
         fit = outcome.correlation
         if fit is not None:
@@ -278,5 +268,5 @@ def check_parameters(model: GraphRegressor) -> Base:
     check_choice(model.training, ("joint", "post-hoc", "paper"), "training")
     check_count(model.ensemble, "ensemble", 1)
     if not isinstance(model.logdet, str | Strategy):
-        raise ValueError(f'logdet={one_line(repr(model.logdet), 40)} is unknown; use "auto" or a strategy.')
+        raise ValueError(f'logdet={model.logdet!r:.40} is unknown; use "auto" or a strategy.')
     return make_base(model.base, model.training, model.ensemble)

@@ -145,11 +145,10 @@ class Predictor(ABC):
         other = None if graph is self.graph_ else graph
         there = self.graph_ if other is None else other
         mean = self.predict(None if other is None else X, known, graph=other)
-        unseen = np.isnan(self.y_) if other is None else np.ones(len(mean), bool)
+        truth = check_values(y, there, "y")
+        unseen = ~np.isnan(truth) & (np.isnan(self.y_) if other is None else True)
         if known is not None:
             unseen &= np.isnan(check_values(known, there, "known"))
-        truth = check_values(y, there, "y")
-        unseen &= ~np.isnan(truth)
         if unseen.sum() < 2:
             raise ValueError(
                 f"y has {unseen.sum()} labels that the model has not seen; at least 2 are needed to score. "
