@@ -44,17 +44,16 @@ def write_atomically(
 @contextmanager
 def _beside(target: Path) -> Iterator[tuple[Path, BinaryIO]]:
     """Open a new file in the same folder, locked, and gone at the end unless it has been moved."""
-    temporary = target.with_name(f"{_prefix(target)}{secrets.token_hex(8)}.tmp")
-    try:
-        with open(temporary, "xb") as file:
-            if _locked(file):
-                yield temporary, file
-                return
-    finally:
-        with suppress(OSError):  # it has been moved, or never came to be
-            temporary.unlink()
-    with _beside(target) as again:  # a sweeper found it in the instant before it was locked
-        yield again
+    while True:  # a sweeper may find it in the instant before it is locked
+        temporary = target.with_name(f"{_prefix(target)}{secrets.token_hex(8)}.tmp")
+        try:
+            with open(temporary, "xb") as file:
+                if _locked(file):
+                    yield temporary, file
+                    return
+        finally:
+            with suppress(OSError):  # it has been moved, or never came to be
+                temporary.unlink()
 
 
 def _prefix(target: Path) -> str:

@@ -30,7 +30,8 @@ def _read(name: str, missing: str = "") -> Any:
     """Return a property of a model that reads the attribute of this name of its fitted field."""
 
     def read(model: GraphRegressor) -> Any:
-        value = getattr(model._field, name)
+        check_fitted(model)
+        value = getattr(model.field_, name)
         if value is None and missing:
             raise AttributeError(missing)
         return value

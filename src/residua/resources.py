@@ -23,6 +23,7 @@ from residua.linalg.logdet.stochastic import FIRST_PROBES
 from residua.linalg.order import LARGE
 
 COEFFICIENTS = Path(__file__).with_name("resources_coefficients.json")
+PARTS = ("matrices", "base", "log-determinant", "variances")
 DRAWS = 64  # of which variances are made
 STEPS = 60  # of conjugate gradients for them
 WIDTHS = 16 + 16 + 8  # of a network's layers
@@ -123,10 +124,9 @@ def estimate(job: Job) -> Need:
         {name: by_name[name] * size for name, size in sizes(job).items() if name in by_name}
         for by_name in measured["bytes"].values()
     ]
-    parts = {"matrices": 0.0, "base": 0.0, "log-determinant": 0.0, "variances": 0.0}
     for phase in phases:
         phase["base"] = phase.pop(job.kind) + phase.pop("torch", 0.0)
-        parts = {name: max(size, phase.get(name, 0.0)) for name, size in parts.items()}
+    parts = {name: max(phase.get(name, 0.0) for phase in phases) for name in PARTS}
     seconds = sum(measured["seconds"][name] * count for name, count in operations(job).items())
     return Need(job, parts, max(sum(phase.values()) for phase in phases), seconds)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import math
 from typing import Any
-from zipfile import ZipFile, ZipInfo
+from zipfile import ZipFile
 
 import numpy as np
 
@@ -54,20 +54,16 @@ def unpack_estimators(data: bytes, names: list, trusted: list) -> dict[str, Any]
 
 
 def _check_members(data: bytes) -> None:
-    """Check that no member of a skops file is packed, and no array claims a shape beyond its bytes."""
-    with ZipFile(io.BytesIO(data)) as archive:
-        for info in sound_members(archive, len(data)):
-            if info.filename.endswith(".npy"):
-                _check_array(archive, info)
-            elif info.filename != "schema.json":  # such as a sparse matrix, which is a compressed zip in its turn
-                raise damaged(f"{ESTIMATORS} has a member {info.filename!r}")
-
-
-def _check_array(archive: ZipFile, info: ZipInfo) -> None:
+    """Check that no member of a skops file is packed, and no array holds objects or claims a shape beyond its bytes."""
     headers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-    with archive.open(info) as file:
-        shape, _, dtype = headers[np.lib.format.read_magic(file)](file)
-        if dtype.hasobject or min(shape, default=0) < 0:
-            raise damaged(f"{info.filename!r} holds objects")
-        if math.prod(shape) * dtype.itemsize != info.file_size - file.tell():
-            raise damaged(f"{info.filename!r} is not of shape {shape}")
+    with ZipFile(io.BytesIO(data)) as archive:
+        members = {info.filename: info for info in sound_members(archive, len(data)) if info.filename != "schema.json"}
+        for name, info in members.items():
+            if not name.endswith(".npy"):  # such as a sparse matrix, which is a compressed zip in its turn
+                raise damaged(f"{ESTIMATORS} has a member {name!r}")
+            with archive.open(info) as file:
+                shape, _, dtype = headers[np.lib.format.read_magic(file)](file)
+                if dtype.hasobject or min(shape, default=0) < 0:
+                    raise damaged(f"{name!r} holds objects")
+                if math.prod(shape) * dtype.itemsize != info.file_size - file.tell():
+                    raise damaged(f"{name!r} is not of shape {shape}")

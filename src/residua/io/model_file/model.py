@@ -185,7 +185,8 @@ def _unpack(members: Mapping[str, bytes], trusted: list[str | type], module: Any
     if table.get("correlation") is not None:
         fit = unpack_correlation(table.need("correlation", Table), field, arrays)
         field = replace(field, outcome=replace(outcome, correlation=fit))
-    arrays.check_empty()
+    if arrays.left:
+        raise damaged(f"it has unknown arrays {one_line(sorted(arrays.left))}")
     model.field_ = field
     return model
 
@@ -281,7 +282,7 @@ def _unpack_graph(table: Table, arrays: Arrays) -> Graph:
     for k in range(len(types)):
         parts[f"indptr.{k}"] = arrays.take(f"graph.indptr.{k}", (n + 1,), np.int64)
         parts[f"indices.{k}"] = arrays.take(f"graph.indices.{k}", (None,), np.int32)
-        if f"graph.weights.{k}" in arrays:
+        if f"graph.weights.{k}" in arrays.left:
             parts[f"weights.{k}"] = arrays.take(f"graph.weights.{k}", parts[f"indices.{k}"].shape)
     with np.errstate(over="ignore"):  # weights that add up to infinity are refused below
         graph = Graph.from_arrays(parts, nodes, types)

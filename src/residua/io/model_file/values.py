@@ -130,9 +130,6 @@ class Arrays:
                 raise damaged(f"array {name!r} comes twice")
             self.left[name] = array if name == key else array.T
 
-    def __contains__(self, name: str) -> bool:
-        return name in self.left
-
     def take(self, name: str, shape: tuple, dtype: type | np.dtype = np.float64, finite: bool = True) -> np.ndarray:
         """Return the array of that name, of that dtype and shape (None: any length)."""
         array = self.left.pop(name, None)
@@ -144,7 +141,3 @@ class Arrays:
         if finite and not np.isfinite(array).all():
             raise damaged(f"array {name} is not finite")
         return array
-
-    def check_empty(self) -> None:
-        if self.left:
-            raise damaged(f"it has unknown arrays {one_line(sorted(self.left))}")

@@ -39,9 +39,6 @@ class Table:
     def columns(self) -> list[str]:
         return list(self.frame.columns)
 
-    def __len__(self) -> int:
-        return len(self.frame)
-
     def place(self, row: int) -> str:
         """Return where a row is, as an editor or a viewer shows it."""
         return f"row {row + 1}" if self.separator is None else f"line {line_of(self.path, self.separator, row)}"
@@ -120,13 +117,12 @@ class Table:
 
 def as_text(cells: pd.Series) -> pd.Series:
     """Cells as text, missing ones as None; 7 and 7.0 are both "7"."""
-    if _is_text(cells):
-        return cells.astype(object).where(cells.notna(), None)
-    values = cells.to_numpy(object)
-    if pd.api.types.is_float_dtype(cells.dtype):
-        values = np.array([int(v) if not pd.isna(v) and float(v).is_integer() else v for v in values], object)
-    written = [None if missing else str(v) for v, missing in zip(values, cells.isna(), strict=True)]
-    return pd.Series(written, index=cells.index, dtype=object)
+    if not _is_text(cells):
+        numbers = pd.api.types.is_float_dtype(cells.dtype)
+        cells = cells.astype(object).map(
+            lambda v: str(int(v) if numbers and float(v).is_integer() else v), na_action="ignore"
+        )
+    return cells.astype(object).where(cells.notna(), None)
 
 
 def _is_text(cells: pd.Series) -> bool:

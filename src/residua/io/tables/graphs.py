@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -70,8 +70,7 @@ def read_tables(nodes: PathLike, edges: PathLike, columns: Columns) -> NodeData:
     recipe = _names(node_table, edge_table, columns)
     y = node_table.numbers(recipe.target, "; an empty cell is a node whose label is unknown")
     chosen = choose_columns(node_table, columns, taken={recipe.id, recipe.target})
-    medians, values = learn_values(node_table, chosen)
-    recipe = replace(recipe, medians=medians, values=values)
+    recipe = learn_values(recipe, node_table, chosen)
     return _read(node_table, edge_table, recipe, y, columns.skip_unknown, chosen.left_out)
 
 
@@ -83,7 +82,7 @@ def read_again(nodes: PathLike, edges: PathLike, recipe: Recipe, skip_unknown: b
         if column is not None:
             edge_table.need(column, "a column of the model's edges")
     there = recipe.target in node_table.columns
-    y = node_table.numbers(recipe.target, settled=True) if there else np.full(len(node_table), np.nan)
+    y = node_table.numbers(recipe.target, settled=True) if there else np.full(len(node_table.frame), np.nan)
     return _read(node_table, edge_table, recipe, y, skip_unknown, {})
 
 

@@ -8,7 +8,7 @@ file holds, as JSON: no type to trust, and nothing slow to import.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -143,7 +143,7 @@ def _choose(nodes: Table, column: str, chosen: Chosen, *, asked: bool, as_text: 
         return
     else:
         count = nodes.text(column).nunique()
-        most = MOST_ASKED if asked or as_text else min(MOST_VALUES, len(nodes) // 2)  # few enough to occur again
+        most = MOST_ASKED if asked or as_text else min(MOST_VALUES, len(nodes.frame) // 2)  # few enough to occur again
         if count > most:
             reason = f"text with {count:,} different values, more than {most:,}"
         elif count == 1 and not asked:
@@ -156,8 +156,8 @@ def _choose(nodes: Table, column: str, chosen: Chosen, *, asked: bool, as_text: 
         chosen.left_out[column] = reason
 
 
-def learn_values(nodes: Table, chosen: Chosen) -> tuple[dict[str, float], dict[str, tuple[str, ...]]]:
-    """Medians of the columns of numbers, and the values of those of text."""
+def learn_values(recipe: Recipe, nodes: Table, chosen: Chosen) -> Recipe:
+    """Return the recipe with the medians of the columns of numbers, and the values of those of text."""
     medians = {c: float(np.nanmedian(nodes.numbers(c, other_reading(c)))) for c in chosen.numbers}
     values = {c: tuple(sorted(set(nodes.text(c).fillna(NONE)))) for c in chosen.text}
-    return medians, values
+    return replace(recipe, medians=medians, values=values)
