@@ -104,11 +104,10 @@ class DaskRegressor:
         starts = np.cumsum(y.sizes) - y.sizes
         given = [(int(start), self.folds, self.random_state) for start in starts]
         fold = y.map(_folds, given)
-        residual = y.map(_unknown)
+        residual = y.map(np.full_like, [np.nan] * len(starts))
         for k in range(self.folds):
-            train = fold.map(_other_folds, y, [k] * len(starts))
-            test = fold.map(_this_fold, y, [k] * len(starts))
-            fitted = self._fitted(X, y, columns, train)
+            test = fold.map(np.equal, [k] * len(starts))
+            fitted = self._fitted(X, y, columns, fold.map(_other_folds, [k] * len(starts)))
             found = _predicted(fitted, _rows(X, test), columns)
             residual = residual.map(_put, y, test, found)
         self.estimator_ = self._fitted(X, y, columns, y.map(known))
@@ -145,22 +144,15 @@ def _predicted(estimator: Any, X: Vector, columns: int) -> Vector:
 
 
 def _folds(y: np.ndarray, given: tuple[int, int, int]) -> np.ndarray:
-    """Fold of each row, by a hash of its place: the same however the graph is cut."""
+    """Return the fold of each label, by a hash of its place: the same however the graph is cut; -1 without a label."""
     start, folds, seed = given
     place = np.arange(start, start + len(y), dtype=np.uint64)
-    return (pd.util.hash_array(place + np.uint64(seed << 40)) % np.uint64(folds)).astype(int)
+    fold = pd.util.hash_array(place + np.uint64(seed << 40)) % np.uint64(folds)
+    return np.where(np.isnan(y), -1, fold.astype(int))
 
 
-def _other_folds(fold: np.ndarray, y: np.ndarray, k: int) -> np.ndarray:
-    return ~np.isnan(y) & (fold != k)
-
-
-def _this_fold(fold: np.ndarray, y: np.ndarray, k: int) -> np.ndarray:
-    return ~np.isnan(y) & (fold == k)
-
-
-def _unknown(y: np.ndarray) -> np.ndarray:
-    return np.full(len(y), np.nan)
+def _other_folds(fold: np.ndarray, k: int) -> np.ndarray:
+    return (fold >= 0) & (fold != k)
 
 
 def _put(residual: np.ndarray, y: np.ndarray, mask: np.ndarray, found: np.ndarray) -> np.ndarray:

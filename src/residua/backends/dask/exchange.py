@@ -135,6 +135,8 @@ class Exchange:
 def open_boxes(token: str, addresses: Sequence[str], dask_worker: Worker) -> None:
     """Make the boxes of a gang's members on one worker; called there before any of them starts."""
     exchange = Exchange.of(dask_worker)
+    for address in [address for address, comm in exchange.connections.items() if comm.closed()]:
+        dask_worker.rpc.reuse(address, exchange.connections.pop(address))  # to a worker that died: not used again
     for rank, address in enumerate(addresses):
         if address == dask_worker.address:
             exchange.boxes[token, rank] = Mailbox()

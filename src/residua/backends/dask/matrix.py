@@ -19,7 +19,7 @@ from residua.backends.dask.noise import hashed_noise
 from residua.linalg import Matrix, Sparse
 from residua.linalg.kernels import rows as kernels
 from residua.linalg.kernels.traces import low_traces, power_traces
-from residua.linalg.operator import SMALL_PRODUCT, Noise
+from residua.linalg.operator import SMALL_PRODUCT, Given, Noise
 from residua.linalg.workspace import cached_property
 
 
@@ -73,13 +73,7 @@ class RowBlock(Matrix):
         return np.concatenate([V, *self._swap([V[need] for need in self.sends.values()])])
 
     def combine(
-        self,
-        V: np.ndarray,
-        p: np.ndarray,
-        Z: np.ndarray | None = None,
-        q: np.ndarray | None = None,
-        out: np.ndarray | None = None,
-        inner: bool = True,
+        self, V: np.ndarray, p: np.ndarray, Z: Given = None, q: Given = None, out: Given = None, inner: bool = True
     ) -> tuple[np.ndarray, np.ndarray]:
         S, k = self.local, V.shape[1]
         E = self.with_halo(np.asarray(V, self.dtype))
