@@ -94,7 +94,7 @@ def show(result: Result, console: Console) -> None:
 
 
 def _width(markup: str) -> int:
-    """Of the longest line of a cell."""
+    """Length of the longest line of a cell."""
     from rich.text import Text
 
     return max(line.cell_len for line in Text.from_markup(markup).split(allow_blank=True))

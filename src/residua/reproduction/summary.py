@@ -110,7 +110,7 @@ def markdown_table(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
 
 
 def learned(records: Sequence[Record], method: str) -> dict[str, tuple[np.ndarray, np.ndarray, float]]:
-    """By data set: mean and standard deviation of the alphas a method learned, and the mean of beta."""
+    """Mean and standard deviation of the alphas that a method learned, and the mean of beta, by data set."""
     found: dict[str, list[tuple[list[float], float]]] = {}
     for record in records:
         values = record.results.get(method, {})

@@ -226,7 +226,7 @@ def _colour_bar(bar: Axes, dots: PathCollection, scale: Scale, label: str, key: 
 
 
 def shared_scales(values: Mapping[str, Array], diverging: Collection[str] | None, clip: float) -> dict[str, Scale]:
-    """By title: one scale for the panels centred on 0, one for all others."""
+    """Return the scale of each title: one for the panels centred on 0, one for all others."""
     if diverging is None:
         diverging = {t for t in values if "residual" in t.casefold() or "correction" in t.casefold()}
     unknown = set(diverging) - set(values)

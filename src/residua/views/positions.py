@@ -83,7 +83,7 @@ def _principal(C: Array) -> Array:
 
 
 def _edge_vectors(A: sparse.csr_array, X: Array) -> Array:
-    """From each node to each of its neighbours, in the order of A."""
+    """Vectors from each node to each of its neighbours, in the order of A."""
     return X[A.indices] - np.repeat(X, np.diff(A.indptr), axis=0)
 
 

@@ -162,7 +162,7 @@ def placed_edges(
 
 
 def split_rows(rows: EdgeRows, bounds: np.ndarray) -> list[tuple[EdgeRows, EdgeRows]]:
-    """For each block, the edges from it, and those to it turned round."""
+    """Return for each block the edges from it, and those to it turned round."""
     turned = EdgeRows(rows.target, rows.source, rows.weight)
     owners = [np.searchsorted(bounds, ends, side="right") - 1 for ends in rows[:2]]
     return [(rows.take(owners[0] == b), turned.take(owners[1] == b)) for b in range(len(bounds) - 1)]

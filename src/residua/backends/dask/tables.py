@@ -22,7 +22,7 @@ from residua.backends.dask.vectors import Vector
 
 @contextmanager
 def quiet_dask() -> Iterator[None]:
-    """Without what pandas tells Dask of its future."""
+    """Silence what pandas warns Dask of."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         warnings.simplefilter("ignore", FutureWarning)

@@ -82,7 +82,7 @@ class Neighbours:
         return _Product.apply(x, self.edges) * self.weight.to(x.dtype)
 
     def _gathered(self, x: Tensor, way: str, gather: Callable[[], Tensor]) -> Tensor:
-        """Of an input that does not learn, computed once: a layer gathers in one way, and no other sees its input."""
+        """Gather an input that does not learn once: a layer gathers in one way, and no other sees its input."""
         if x.requires_grad or torch.is_inference_mode_enabled():  # tensors of inference mode have no version
             return gather()
         found = self._fixed.get(x)

@@ -124,7 +124,7 @@ class SpectralEstimate:
 
     @cached_property
     def quadratures(self) -> tuple[tuple[Quadrature, np.ndarray], ...]:
-        """With all steps and with three quarters of them, each with its fit of polynomials."""
+        """Quadratures with all steps and with three quarters of them, each with its fit of polynomials."""
         diagonal, off, norms = self.tridiagonals
         shorter = max(2, 3 * len(diagonal) // 4)
         both = gauss_rule(diagonal, off, norms), gauss_rule(diagonal[:shorter], off, norms)
@@ -200,7 +200,7 @@ class OneTermRatio(StochasticRatio):
         return max(_change(*self._estimates(f)) for f in functions)
 
     def _estimates(self, f: Function) -> tuple[Estimate, Estimate]:
-        """With all steps, and with three quarters of them."""
+        """Estimates with all steps, and with three quarters of them."""
         return _both(lambda short: [side.trace(f, short) for side in self.sides])
 
     def value(self, alpha: np.ndarray) -> Estimate:
@@ -235,7 +235,7 @@ class SeveralTermsRatio(StochasticRatio):
         return _with_truncation(*self._estimates(alpha))
 
     def _estimates(self, alpha: np.ndarray) -> tuple[Estimate, Estimate]:
-        """With all steps, and with three quarters of them."""
+        """Estimates with all steps, and with three quarters of them."""
         sides = []
         for terms, Z in zip(self.sides, self.Z, strict=False):
             known = SpectralEstimate.of(weighted_sum(terms, alpha), self.strategy.control_variates)
