@@ -167,7 +167,7 @@ def _orthonormal(W: np.ndarray, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _by_gram(W: np.ndarray, rows: Rows) -> tuple[np.ndarray, np.ndarray] | None:
-    """Orthonormalise by eigenvectors of W'W, two products in place of QR; None where columns are too far from orthogonal."""
+    """Orthonormalise by eigenvectors of W'W, two products in place of QR; None where columns are nearly dependent."""
     Q, C = W, np.eye(W.shape[1])
     for _ in range(2):  # the second time takes away the rounding that W'W had squared
         values, vectors = rows.sum(Q.T @ Q, then=_eigh)
