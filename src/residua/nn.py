@@ -26,21 +26,19 @@ from residua.validation import check_graph
 __all__ = ["CorrelatedResidual"]
 
 
+def _array(values: Tensor) -> np.ndarray:
+    return values.detach().cpu().double().numpy()
+
+
 class _Omega(torch.autograd.Function):
     """-2 log-likelihood of one column, with the analytic gradients of the envelope theorem."""
 
     @staticmethod
     def forward(ctx: Any, residual: Tensor, alpha: Tensor, beta: Tensor, likelihood: Likelihood) -> Tensor:
-        omega = likelihood.omega(
-            residual.detach().cpu().double().numpy(), alpha.detach().cpu().double().numpy(), float(beta)
-        )
-        ctx.save_for_backward(
-            *(
-                torch.as_tensor(value, dtype=like.dtype, device=like.device)
-                for value, like in ((omega.residual, residual), (omega.alpha, alpha), (omega.beta, beta))
-            )
-        )
-        return torch.as_tensor(omega.value, dtype=residual.dtype, device=residual.device)
+        omega = likelihood.omega(_array(residual), _array(alpha), float(beta))
+        slopes = (residual, omega.residual), (alpha, omega.alpha), (beta, omega.beta)
+        ctx.save_for_backward(*(given.new_tensor(slope) for given, slope in slopes))
+        return residual.new_tensor(omega.value)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
@@ -109,14 +107,12 @@ class CorrelatedResidual(torch.nn.Module):
     @property
     def alpha(self) -> Tensor:
         """Correlation along edges: (outputs, edge types), or (edge types,) for one output."""
-        alpha = torch.tanh(self.a)
-        return alpha[0] if len(alpha) == 1 else alpha
+        return torch.tanh(self.a).squeeze(0)
 
     @property
     def beta(self) -> Tensor:
         """Precision: (outputs,), or a number for one output."""
-        beta = torch.exp(self.b)
-        return beta[0] if len(beta) == 1 else beta
+        return torch.exp(self.b).squeeze(0)
 
     def loss(self, prediction: Tensor, y: Tensor) -> Tensor:
         """Return -2 log-likelihood of the labels under the training mask, a label and output."""
@@ -153,8 +149,7 @@ class CorrelatedResidual(torch.nn.Module):
             (samples, n) or (samples, n, outputs) if asked.
         """
         single = prediction.ndim == 1
-        base = self._columns(prediction).detach().cpu().double().numpy()
-        labels = self._columns(y).detach().cpu().double().numpy()
+        base, labels = _array(self._columns(prediction)), _array(self._columns(y))
         results = [self._correct_column(base[:, k], labels[:, k], k, return_std, samples) for k in range(base.shape[1])]
         stacked = [np.stack(part, axis=-1) for part in zip(*results, strict=True)]
         tensors = tuple(torch.as_tensor(part[..., 0] if single else part).to(prediction) for part in stacked)
@@ -166,9 +161,8 @@ class CorrelatedResidual(torch.nn.Module):
         alpha = dict(zip(self.graph.edge_types, torch.tanh(self.a[k]).tolist(), strict=True))
         beta = float(torch.exp(self.b[k]))
         conditional = Conditional(self.graph, self.labelled, alpha, beta, random_state=self.random_state)
-        mean = np.where(
-            self.labelled, y, base + conditional.conditional_mean(np.where(self.labelled, y - base, np.nan))
-        )
+        correction = conditional.conditional_mean(np.where(self.labelled, y - base, np.nan))
+        mean = np.where(self.labelled, y, base + correction)
         parts = [mean]
         if return_std:
             parts.append(np.sqrt(conditional.variance().value))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 import warnings
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from residua.cli import options
 from residua.cli.compare import compare
@@ -37,18 +39,18 @@ def _show_version(asked: bool) -> None:
 @app.callback()
 def _root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
+        bool, Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show where an error comes from.")] = False,
+    debug: Annotated[bool, Option("--debug", help="Show where an error comes from.")] = False,
 ) -> None:
     """Predict numbers on the nodes of a graph."""
 
 
 @app.command()
 def demo(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where the picture goes.")] = Path("residua-demo.png"),
-    base: Annotated[str, typer.Option(help=f"Base: {options.BASE_NAMES}.")] = "linear",
-    seed: Annotated[int, typer.Option(min=0, help="Which counties keep their label.")] = 0,
+    output: Annotated[Path, Option("--output", "-o", help="Where the picture goes.")] = Path("residua-demo.png"),
+    base: Annotated[str, Option(help=f"Base: {options.BASE_NAMES}.")] = "linear",
+    seed: Annotated[int, Option(min=0, help="Which counties keep their label.")] = 0,
 ) -> None:
     """Fit a real map: turnout of 3,107 US counties in 1980, four in ten of them unknown."""
     from rich.console import Console
@@ -81,18 +83,18 @@ app.command()(compare)
 
 @app.command()
 def report(
-    model: Annotated[Path, typer.Argument(help="A file that `residua fit` wrote.", show_default=False)],
-    nodes: Annotated[Path | None, typer.Option(help="Node table of the fit, for names and positions.")] = None,
+    model: Annotated[Path, Argument(help="A file that `residua fit` wrote.", show_default=False)],
+    nodes: Annotated[Path | None, Option(help="Node table of the fit, for names and positions.")] = None,
     x: Annotated[
-        str | None, typer.Option(help="Column of the node table with positions, eastward; by default longitude.")
+        str | None, Option(help="Column of the node table with positions, eastward; by default longitude.")
     ] = None,
     y: Annotated[
-        str | None, typer.Option(help="Column of the node table with positions, northward; by default latitude.")
+        str | None, Option(help="Column of the node table with positions, northward; by default latitude.")
     ] = None,
-    polygons: Annotated[Path | None, typer.Option(help="GeoJSON or TopoJSON with an area for each id.")] = None,
-    title: Annotated[str | None, typer.Option(help="Of the page.")] = None,
+    polygons: Annotated[Path | None, Option(help="GeoJSON or TopoJSON with an area for each id.")] = None,
+    title: Annotated[str | None, Option(help="Of the page.")] = None,
     trust: options.Trust = False,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where the page goes.")] = Path("report.html"),
+    output: Annotated[Path, Option("--output", "-o", help="Where the page goes.")] = Path("report.html"),
 ) -> None:
     """Write a page on what a model found, to open in a browser."""
     from residua.io.tables import check_output
@@ -106,16 +108,10 @@ def report(
 
         fitted = load_model(model, trust)
         recipe = getattr(fitted, "recipe_", None)
+        target = recipe.target if recipe else None
         table = None if nodes is None else rows_like(nodes, fitted.graph_, recipe, (x, y) if x and y else ())
-        write_report(
-            fitted,
-            output,
-            title=title,
-            target=recipe.target if recipe else None,
-            nodes=table,
-            positions=None if table is None or not x else table[[x, y]].to_numpy(float),
-            polygons=polygons,
-        )
+        positions = None if table is None or not x else table[[x, y]].to_numpy(float)
+        write_report(fitted, output, title=title, target=target, nodes=table, positions=positions, polygons=polygons)
     typer.echo(f"{output}")
 
 
@@ -146,11 +142,12 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except Exception as error:
-        if isinstance(error, WRONG_INPUT):
-            _stop(error, str(error), debug)
-        if not hasattr(error, "format_message"):  # typer's, on a command that it does not understand
+        if not isinstance(error, WRONG_INPUT) and not hasattr(error, "format_message"):  # typer's has, on a command
             raise
-        _stop(error, _explained(error), debug)
+        if debug:
+            traceback.print_exception(error)
+        typer.secho(f"residua: {' '.join(_explained(error).split())}", fg="red", err=True)
+        sys.exit(2)
     if code == INTERRUPTED or _interrupted:
         code = INTERRUPTED
         typer.secho("residua: interrupted", err=True)
@@ -158,17 +155,8 @@ def main() -> None:
 
 
 def _explained(error: Any) -> str:
-    """What is wrong with a command, and where to look."""
-    context = error.ctx
+    """What is wrong; with a command, of which typer tells, where to look too."""
+    if isinstance(error, WRONG_INPUT):
+        return str(error)
     message = error.format_message().strip().rstrip(".")
-    return f"{message}; see {context.command_path} --help." if context else message
-
-
-def _stop(error: Exception, message: str, debug: bool) -> NoReturn:
-    """One line, whatever the message is made of."""
-    if debug:
-        import traceback
-
-        traceback.print_exception(error)
-    typer.secho(f"residua: {' '.join(message.split())}", fg="red", err=True)
-    sys.exit(2)
+    return f"{message}; see {error.ctx.command_path} --help." if error.ctx else message

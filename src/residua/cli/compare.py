@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
 from residua.bases.networks.progress import Advance, progress
 from residua.bases.registry import COMPARED
@@ -21,14 +21,12 @@ SCORES = ("r2", "rmse", "coverage", "seconds")
 @options.of_tables
 def compare(
     tables: options.Tables,
-    bases: Annotated[
-        str | None, typer.Option(help=f"Bases to try, with commas; by default {','.join(COMPARED)}.")
-    ] = None,
-    splits: Annotated[int, typer.Option(min=1, help="How often labels are held out anew.")] = 5,
+    bases: Annotated[str | None, Option(help=f"Bases to try, with commas; by default {','.join(COMPARED)}.")] = None,
+    splits: Annotated[int, Option(min=1, help="How often labels are held out anew.")] = 5,
     split: Annotated[
-        str, typer.Option(help="random: single nodes are held out. blocked: a connected ball of nodes.")
+        str, Option(help="random: single nodes are held out. blocked: a connected ball of nodes.")
     ] = "random",
-    share: Annotated[float, typer.Option(help="Share of the known labels that is held out.")] = 0.25,
+    share: Annotated[float, Option(help="Share of the known labels that is held out.")] = 0.25,
     seed: options.Seed = 0,
     as_json: options.Json = False,
 ) -> None:
@@ -68,16 +66,11 @@ def described(found: Comparison) -> dict[str, Any]:
 
 
 def _method(row: Row) -> dict[str, Any]:
-    scores = {
-        score: {
-            "mean": row.mean(score),
-            "spread": row.spread(score),
-            "values": [getattr(one, score) for one in row.scores],
-        }
-        for score in SCORES
-    }
-    facts = {"name": row.name, "base": row.base, "correlation": row.correlation, "failure": row.failure}
-    return facts | (scores if row.scores else {})
+    facts: dict[str, Any] = {"name": row.name, "base": row.base, "correlation": row.correlation, "failure": row.failure}
+    for score in SCORES if row.scores else ():
+        values = [getattr(one, score) for one in row.scores]
+        facts[score] = {"mean": row.mean(score), "spread": row.spread(score), "values": values}
+    return facts
 
 
 def _print(facts: dict[str, Any], found: Comparison) -> None:
@@ -85,13 +78,10 @@ def _print(facts: dict[str, Any], found: Comparison) -> None:
     from rich.table import Table
 
     console = Console()
-    options.print_facts(facts, console)
+    options.print_facts(facts)
     kind = {"random": "random nodes", "blocked": "a connected ball of nodes"}[found.split]
-    options.say(
-        console,
-        "Splits",
-        f"{found.splits}, each with {found.n_held_out:,} of {found.n_labelled:,} labels held out: {kind}",
-    )
+    held_out = f"{found.n_held_out:,} of {found.n_labelled:,} labels held out"
+    options.say("Splits", f"{found.splits}, each with {held_out}: {kind}")
     table = Table("", "method", box=None, padding=(0, 1))
     for title in ("R2", "RMSE", "90 % covers", "seconds"):
         table.add_column(title, justify="right", no_wrap=True)
@@ -103,10 +93,8 @@ def _print(facts: dict[str, Any], found: Comparison) -> None:
     if found.best:
         spread = "mean ± standard deviation over the splits; " if found.splits > 1 else ""
         console.print(f"{spread}* highest R2: {found.best.name}", highlight=False, soft_wrap=True)
-    for row in found.rows:
-        if row.failure:
-            options.note(f"{row.name} failed: {row.failure}")
-    for text in (*found.skipped, *found.notes):
+    failed = [f"{row.name} failed: {row.failure}" for row in found.rows if row.failure]
+    for text in (*failed, *found.skipped, *found.notes):
         options.note(text)
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from residua.bases.registry import BASES, NETWORKS, find_base
 from residua.cli import options
@@ -27,25 +27,23 @@ if TYPE_CHECKING:
 @options.of_tables
 def fit(
     tables: options.Tables,
-    base: Annotated[str, typer.Option(help=f"What explains a node by its features: {options.BASE_NAMES}.")] = "linear",
-    correlation: Annotated[
-        str, typer.Option(help="What neighbours' residuals add: learned, propagate or none.")
-    ] = "learned",
-    training: Annotated[str, typer.Option(help="Of networks: joint, post-hoc or paper.")] = "joint",
-    ensemble: Annotated[int, typer.Option(min=1, help="Of networks: members that are averaged.")] = 1,
+    base: Annotated[str, Option(help=f"What explains a node by its features: {options.BASE_NAMES}.")] = "linear",
+    correlation: Annotated[str, Option(help="What neighbours' residuals add: learned, propagate or none.")] = "learned",
+    training: Annotated[str, Option(help="Of networks: joint, post-hoc or paper.")] = "joint",
+    ensemble: Annotated[int, Option(min=1, help="Of networks: members that are averaged.")] = 1,
     seed: options.Seed = 0,
     checkpoint: Annotated[
-        Path | None, typer.Option(help="Of networks: file to go on from, if training was interrupted.")
+        Path | None, Option(help="Of networks: file to go on from, if training was interrupted.")
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Read the tables, tell the time and memory a fit would take, and stop.")
+        bool, Option("--dry-run", help="Read the tables, tell the time and memory a fit would take, and stop.")
     ] = False,
     scheduler: Annotated[
         str | None,
-        typer.Option(help="Address of a Dask scheduler; tables are Parquet, the output a folder of predictions."),
+        Option(help="Address of a Dask scheduler; tables are Parquet, the output a folder of predictions."),
     ] = None,
     as_json: options.Json = False,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where the model goes.")] = Path("model.residua"),
+    output: Annotated[Path, Option("--output", "-o", help="Where the model goes.")] = Path("model.residua"),
 ) -> None:
     """Learn from a node table and an edge table, and write a model."""
     from residua.io.tables import check_output
@@ -65,7 +63,9 @@ def fit(
     if scheduler is not None:
         _fit_on_cluster(scheduler, tables, parameters, output, as_json)
     elif dry_run:
-        print(describe_fit(tables, parameters))
+        from residua.resources import describe_estimate
+
+        print(describe_estimate(_job(*_ready(tables, parameters))))
     else:
         found = fit_tables(tables, parameters, output)
         options.print_json(found) if as_json else print_fit(found)
@@ -74,8 +74,6 @@ def fit(
 def _fit_on_cluster(
     scheduler: str, tables: options.Tables, parameters: dict[str, Any], output: Path, as_json: bool
 ) -> None:
-    from rich.console import Console
-
     from residua.cli import scheduler as dask_scheduler
 
     folder = Path("predictions") if output == Path("model.residua") else output
@@ -84,7 +82,7 @@ def _fit_on_cluster(
         options.print_json(found)
         return
     for label, text in dask_scheduler.lines(found):
-        options.say(Console(), label, text)
+        options.say(label, text)
 
 
 def fit_tables(tables: options.Tables, parameters: dict[str, Any], output: Path) -> dict[str, Any]:
@@ -107,13 +105,6 @@ def fit_tables(tables: options.Tables, parameters: dict[str, Any], output: Path)
     return facts | learned | {"seconds": time.perf_counter() - begin, "model": str(output)}
 
 
-def describe_fit(tables: options.Tables, parameters: dict[str, Any]) -> str:
-    """Return what a fit would take, in words; nothing is fitted or written."""
-    from residua.resources import describe_estimate
-
-    return describe_estimate(_job(*_ready(tables, parameters)))
-
-
 def _ready(tables: options.Tables, parameters: dict[str, Any]) -> tuple[NodeData, GraphRegressor]:
     """Read the tables, and make a model that is not fitted yet."""
     from residua.estimator import GraphRegressor
@@ -122,12 +113,13 @@ def _ready(tables: options.Tables, parameters: dict[str, Any]) -> tuple[NodeData
 
     name, chosen = parameters["base"], parameters["correlation"]
     check_choice(chosen, ("learned", "propagate", "none"), "correlation")
-    _check_network_options(name, parameters)
+    for option, default in (("training", "joint"), ("ensemble", 1), ("checkpoint", None)):
+        if name not in NETWORKS and parameters[option] != default:
+            raise ValueError(f"--{option} is for networks, and --base {name} is none; leave it out.")
     data = read_tables(tables.nodes, tables.edges, tables.columns)
     if data.X is None and find_base(name).features:
         raise ValueError(f"{tables.nodes} has no column to predict from, which --base {name} needs; use --base mean.")
-    correlation = None if chosen == "none" else chosen
-    return data, GraphRegressor(**parameters | {"correlation": correlation})
+    return data, GraphRegressor(**parameters | {"correlation": None if chosen == "none" else chosen})
 
 
 def _job(data: NodeData, model: GraphRegressor) -> Job:
@@ -140,26 +132,15 @@ def _job(data: NodeData, model: GraphRegressor) -> Job:
     return Job.of(data.graph, labels, features, model.base, model.correlation, model.ensemble)
 
 
-def _check_network_options(base: str, parameters: dict[str, Any]) -> None:
-    if base in NETWORKS:
-        return
-    for option, default in (("training", "joint"), ("ensemble", 1), ("checkpoint", None)):
-        if parameters[option] != default:
-            raise ValueError(f"--{option} is for networks, and --base {base} is none; leave it out.")
-
-
 def describe_model(model: GraphRegressor, diagnosis: Diagnosis, base: str) -> dict[str, Any]:
     """Return what was learned, for people and for JSON."""
     learned = model.correlation_ is not None
+    intervals = diagnosis.alpha_interval if learned else dict.fromkeys(model.alpha_, (None, None))
     return {
         "base": base,
         "correlation": model.correlation,
         "alpha": {
-            name: {
-                "value": value,
-                "lower": diagnosis.alpha_interval[name][0] if learned else None,
-                "upper": diagnosis.alpha_interval[name][1] if learned else None,
-            }
+            name: {"value": value, "lower": intervals[name][0], "upper": intervals[name][1]}
             for name, value in model.alpha_.items()
         },
         "beta": model.beta_,
@@ -175,41 +156,32 @@ def describe_model(model: GraphRegressor, diagnosis: Diagnosis, base: str) -> di
 
 def print_fit(found: dict[str, Any]) -> None:
     """Print what was read and learned."""
-    from rich.console import Console
-
-    console = Console()
-    options.print_facts(found, console)
+    options.print_facts(found)
     for k, (name, alpha) in enumerate(found["alpha"].items()):
-        interval = "not learned"
-        if alpha["lower"] is not None:
-            interval = f"95 % interval [{alpha['lower']:+.4f}, {alpha['upper']:+.4f}]"
-        options.say(console, "" if k else "Alpha", f"{name}: {alpha['value']:+.4f}, {interval}")
-    base = "unknown (it was trained with the correlation)"
-    if found["r2_base"] == found["r2_base"]:
-        base = f"{found['r2_base']:.3f}"
-    options.say(
-        console,
-        "R2",
-        f"base {found['base']} {base}, corrected {found['r2_corrected']:.3f}; "
-        f"each of {found['labels_left_out']:,} labels predicted without itself",
-    )
-    options.say(console, "Verdict", found["verdict"])
+        learned = alpha["lower"] is not None
+        interval = f"95 % interval [{alpha['lower']:+.4f}, {alpha['upper']:+.4f}]" if learned else "not learned"
+        options.say("" if k else "Alpha", f"{name}: {alpha['value']:+.4f}, {interval}")
+    known = found["r2_base"] == found["r2_base"]  # NaN is unlike itself
+    base = f"{found['r2_base']:.3f}" if known else "unknown (it was trained with the correlation)"
+    scores = f"base {found['base']} {base}, corrected {found['r2_corrected']:.3f}"
+    options.say("R2", f"{scores}; each of {found['labels_left_out']:,} labels predicted without itself")
+    options.say("Verdict", found["verdict"])
     for note in found["warnings"]:
-        options.say(console, "Note", note)
-    options.say(console, "Model", f"{found['model']} ({found['seconds']:.1f} s)")
+        options.say("Note", note)
+    options.say("Model", f"{found['model']} ({found['seconds']:.1f} s)")
 
 
 def predict(
-    model: Annotated[Path, typer.Argument(help="A file that `residua fit` wrote.", show_default=False)],
-    nodes: Annotated[Path | None, typer.Option(help="Another node table; its known labels are used.")] = None,
-    edges: Annotated[Path | None, typer.Option(help="The edge table of those nodes.")] = None,
+    model: Annotated[Path, Argument(help="A file that `residua fit` wrote.", show_default=False)],
+    nodes: Annotated[Path | None, Option(help="Another node table; its known labels are used.")] = None,
+    edges: Annotated[Path | None, Option(help="The edge table of those nodes.")] = None,
     labels: Annotated[
-        Path | None, typer.Option(help="Labels that came after the fit: a table of ids and the target.")
+        Path | None, Option(help="Labels that came after the fit: a table of ids and the target.")
     ] = None,
-    coverage: Annotated[float, typer.Option(help="Share of nodes that lower to upper should cover.")] = 0.9,
+    coverage: Annotated[float, Option(help="Share of nodes that lower to upper should cover.")] = 0.9,
     skip_unknown: options.SkipUnknown = False,
     trust: options.Trust = False,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where predictions go, .csv or .parquet.")] = Path(
+    output: Annotated[Path, Option("--output", "-o", help="Where predictions go, .csv or .parquet.")] = Path(
         "predictions.csv"
     ),
 ) -> None:
@@ -269,13 +241,10 @@ def load_model(path: Path, trust: bool = False) -> GraphRegressor:
         raise ModelFileError(f"{path} holds trees or other types that can steer compiled code; {remedy}.") from None
 
 
-@contextmanager
-def status(base: str = "linear") -> Iterator[None]:
-    """Show something that turns while a person waits."""
+def status(base: str = "linear") -> AbstractContextManager[Any]:
+    """Show something that turns while a person waits; a network has a bar of its own."""
     if find_base(base).kind == "network" or not sys.stderr.isatty():
-        yield
-        return
+        return nullcontext()
     from rich.console import Console
 
-    with Console(stderr=True).status("Working"):
-        yield
+    return Console(stderr=True).status("Working")

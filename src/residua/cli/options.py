@@ -13,23 +13,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from residua.bases.registry import BASES, NETWORKS
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from residua.io.tables import Columns, NodeData
 
 BASE_NAMES = f"{', '.join(name for name in BASES if name not in NETWORKS)}; networks: {', '.join(NETWORKS)}"
-Seed = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Trust = Annotated[bool, typer.Option("--trust", help="The file has trees, and I know where it comes from.")]
-SkipUnknown = Annotated[bool, typer.Option("--skip-unknown", help="Leave out edges to nodes not in the node table.")]
+Seed = Annotated[int, Option(min=0, help="Seed of everything random.")]
+Json = Annotated[bool, Option("--json", help="Print JSON.")]
+Trust = Annotated[bool, Option("--trust", help="The file has trees, and I know where it comes from.")]
+SkipUnknown = Annotated[bool, Option("--skip-unknown", help="Leave out edges to nodes not in the node table.")]
 ASKED = {  # which no default stands for
-    "nodes": Annotated[Path, typer.Argument(help="Node table, CSV or Parquet: a line for each node.")],
-    "edges": Annotated[Path, typer.Argument(help="Edge table, CSV or Parquet: a line for each edge.")],
-    "target": Annotated[str, typer.Option(help="Column to predict; empty where it is unknown.")],
+    "nodes": Annotated[Path, Argument(help="Node table, CSV or Parquet: a line for each node.")],
+    "edges": Annotated[Path, Argument(help="Edge table, CSV or Parquet: a line for each edge.")],
+    "target": Annotated[str, Option(help="Column to predict; empty where it is unknown.")],
 }
 NAMES = {
     "id": "Column with the ids of the nodes; by default id, or the first.",
@@ -69,7 +68,7 @@ def of_tables(command: Callable[..., None]) -> Callable[..., None]:
     Parameter = partial(inspect.Parameter, kind=inspect.Parameter.KEYWORD_ONLY)
     shared = [Parameter(name, annotation=kind) for name, kind in ASKED.items()]
     for name, text in NAMES.items():
-        kind = Annotated[str | None, typer.Option(f"--{name.replace('_', '-')}", help=text)]
+        kind = Annotated[str | None, Option(f"--{name.replace('_', '-')}", help=text)]
         shared.append(Parameter(name, annotation=kind, default=None))
     shared.append(Parameter("skip_unknown", annotation=SkipUnknown, default=False))
 
@@ -101,9 +100,8 @@ def split_names(text: str | None) -> tuple[str, ...] | None:
 
 def facts_of(data: NodeData) -> dict[str, Any]:
     """Return what was read, for people and for JSON."""
-    recipe = data.recipe
+    recipe, report = data.recipe, data.graph.describe()
     known = int((data.y == data.y).sum())  # NaN is unlike itself
-    report = data.graph.describe()
     return {
         "nodes": data.graph.n_nodes,
         "labelled": known,
@@ -122,39 +120,39 @@ def facts_of(data: NodeData) -> dict[str, Any]:
     }
 
 
-def print_facts(facts: dict[str, Any], console: Console) -> None:
+def print_facts(facts: dict[str, Any]) -> None:
     """Print what was read, and the rules by which cells became features."""
     types = facts["edges"]
     by_type = f" ({', '.join(f'{name} {count:,}' for name, count in types.items())})" if len(types) > 1 else ""
     columns = facts["columns"]
-    say(console, "Nodes", f"{facts['nodes']:,} (ids: {columns['id']}); {facts['isolates']:,} of them without an edge")
-    say(console, "Edges", f"{sum(types.values()):,}{by_type} (ends: {columns['source']}, {columns['to']})")
+    say("Nodes", f"{facts['nodes']:,} (ids: {columns['id']}); {facts['isolates']:,} of them without an edge")
+    say("Edges", f"{sum(types.values()):,}{by_type} (ends: {columns['source']}, {columns['to']})")
     share = f"{facts['labelled_share']:.1%}"
-    say(console, "Labels", f"{columns['target']} is known at {facts['labelled']:,} nodes, {share.replace('%', ' %')}")
-    print_features(facts, console)
+    say("Labels", f"{columns['target']} is known at {facts['labelled']:,} nodes, {share.replace('%', ' %')}")
+    print_features(facts)
     unused = [f"{name} ({reason})" for name, reason in facts["left_out"].items()]
     if facts["edge_columns_left_out"]:
         unused.append(f"of the edges: {', '.join(facts['edge_columns_left_out'])} (see --weight, --edge-type)")
     if unused:
-        say(console, "Left out", "; ".join(unused))
+        say("Left out", "; ".join(unused))
     for text in facts["notes"]:
-        say(console, "Note", text)
+        say("Note", text)
 
 
-def print_features(facts: dict[str, Any], console: Console) -> None:
+def print_features(facts: dict[str, Any]) -> None:
     """Print which columns are features, and what stands for their empty cells."""
     numbers, categories = facts["numbers"], facts["categories"]
     if numbers:
         filled = [f"{name} {f['median']:.4g} in {cells(f['empty'])}" for name, f in numbers.items() if f["empty"]]
         rule = f"an empty cell takes the column's median: {', '.join(filled)}" if filled else "no cell is empty"
-        say(console, "Numbers", f"{', '.join(numbers)} ({rule})")
+        say("Numbers", f"{', '.join(numbers)} ({rule})")
     if categories:
         named = ", ".join(f"{name} with {len(f['values'])} values" for name, f in categories.items())
         filled = [f"{name} in {cells(f['empty'])}" for name, f in categories.items() if f["empty"]]
         rule = f"; an empty cell is a value of its own: {', '.join(filled)}" if filled else ""
-        say(console, "Text", f"{named} (each value a column{rule})")
+        say("Text", f"{named} (each value a column{rule})")
     if not numbers and not categories:
-        say(console, "Features", "none")
+        say("Features", "none")
 
 
 def cells(count: int) -> str:
@@ -162,11 +160,13 @@ def cells(count: int) -> str:
     return "1 cell" if count == 1 else f"{count:,} cells"
 
 
-def say(console: Console, label: str, text: str) -> None:
+def say(label: str, text: str) -> None:
     """Print a line with its label; on a terminal, long ones go on below their beginning."""
+    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
+    console = Console()
     if not console.is_terminal:
         console.print(f"{label:<9} {text}", highlight=False, markup=False, soft_wrap=True)
         return

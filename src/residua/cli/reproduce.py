@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from residua.bases.networks import progress
 from residua.cli.options import split_names
@@ -23,22 +24,22 @@ def reproduce(
     context: typer.Context,
     experiment: Annotated[
         str,
-        typer.Argument(
+        Argument(
             help="table1, table2, fig-accuracy, fig-scaling, fig-features, fig-inductive, fig-ising, fig-election, "
             "calibration, all."
         ),
     ],
-    seeds: Annotated[int, typer.Option(min=1, help="Random splits.")] = 10,
-    first_seed: Annotated[int, typer.Option(min=0, help="The first; in the tables 1 to 10 are the authors' own.")] = 1,
-    datasets: Annotated[str | None, typer.Option(help="Only these, with commas: election,twitch.")] = None,
-    methods: Annotated[str | None, typer.Option(help="Show only these, with commas: GNN,C-GNN.")] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Processes side by side.")] = 2,
-    protocol: Annotated[str, typer.Option(help="paper: as its authors ran it. best: as well as we can.")] = "paper",
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder of records, tables and pictures.")] = Path(
+    seeds: Annotated[int, Option(min=1, help="Random splits.")] = 10,
+    first_seed: Annotated[int, Option(min=0, help="The first; in the tables 1 to 10 are the authors' own.")] = 1,
+    datasets: Annotated[str | None, Option(help="Only these, with commas: election,twitch.")] = None,
+    methods: Annotated[str | None, Option(help="Show only these, with commas: GNN,C-GNN.")] = None,
+    jobs: Annotated[int, Option(min=1, help="Processes side by side.")] = 2,
+    protocol: Annotated[str, Option(help="paper: as its authors ran it. best: as well as we can.")] = "paper",
+    output: Annotated[Path, Option("--output", "-o", help="Folder of records, tables and pictures.")] = Path(
         "residua-results"
     ),
     quick: Annotated[
-        bool, typer.Option("--quick", help="A smoke test: one seed, few steps, in tables only sets that need no files.")
+        bool, Option("--quick", help="A smoke test: one seed, few steps, in tables only sets that need no files.")
     ] = False,
 ) -> None:
     """Measure the paper's tables and figures anew. An interrupted run goes on where it stopped."""
@@ -79,7 +80,7 @@ def show(result: Result, console: Console) -> None:
     from rich.table import Table
 
     cells = [result.columns, *result.rows]
-    widths = [max(_width(row[k]) for row in cells) for k in range(len(result.columns))]
+    widths = [max(console.measure(row[k]).maximum for row in cells) for k in range(len(result.columns))]
     for k, block in enumerate(_blocks(widths, console.width)):
         table = Table(title=None if k else result.title, title_justify="left")
         for column in block:
@@ -91,13 +92,6 @@ def show(result: Result, console: Console) -> None:
         console.print(note, style="dim", highlight=False, markup=False, soft_wrap=True)
     for file in result.files:
         console.print(str(file), highlight=False, markup=False, soft_wrap=True)
-
-
-def _width(markup: str) -> int:
-    """Length of the longest line of a cell."""
-    from rich.text import Text
-
-    return max(line.cell_len for line in Text.from_markup(markup).split(allow_blank=True))
 
 
 def _blocks(widths: list[int], available: int) -> list[list[int]]:
@@ -130,9 +124,7 @@ def list_sets() -> None:
 
 @data.command("fetch")
 def fetch_sets(
-    names: Annotated[
-        list[str] | None, typer.Argument(help="Names of `data list`; all that can be had by default.")
-    ] = None,
+    names: Annotated[list[str] | None, Argument(help="Names of `data list`; all that can be had by default.")] = None,
 ) -> None:
     """Download and verify the files of data sets that are not here yet; with RESIDUA_DATA set, verify those there."""
     from rich.console import Console
