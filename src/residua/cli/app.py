@@ -48,7 +48,7 @@ def _root(
 
 @app.command()
 def demo(
-    output: Annotated[Path, Option("--output", "-o", help="Where the picture goes.")] = Path("residua-demo.png"),
+    output: Annotated[Path, options.Output(help="Where the picture goes.")] = Path("residua-demo.png"),
     base: Annotated[str, Option(help=f"Base: {options.BASE_NAMES}.")] = "linear",
     seed: Annotated[int, Option(min=0, help="Which counties keep their label.")] = 0,
 ) -> None:
@@ -94,7 +94,7 @@ def report(
     polygons: Annotated[Path | None, Option(help="GeoJSON or TopoJSON with an area for each id.")] = None,
     title: Annotated[str | None, Option(help="Of the page.")] = None,
     trust: options.Trust = False,
-    output: Annotated[Path, Option("--output", "-o", help="Where the page goes.")] = Path("report.html"),
+    output: Annotated[Path, options.Output(help="Where the page goes.")] = Path("report.html"),
 ) -> None:
     """Write a page on what a model found, to open in a browser."""
     from residua.io.tables import check_output

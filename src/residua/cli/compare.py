@@ -42,10 +42,7 @@ def compare(
                 data.X, data.y, data.graph, **asked, share=share, random_state=seed, progress=_counting(advance)
             )
     facts = options.facts_of(data)
-    if as_json:
-        options.print_json(facts | described(found))
-    else:
-        _print(facts, found)
+    options.print_json(facts | described(found)) if as_json else _print(facts, found)
 
 
 def _counting(advance: Advance) -> Callable[[int, int, str], None]:

@@ -59,12 +59,11 @@ class Demo:
         """Draw truth, base prediction, residual, correction and final prediction, as maps."""
         base = self.model.base_.predict(self.data.graph, self.model.X_)
         final = self.model.predict()
-        unknown = np.where(self.labelled, np.nan, final - base)
         panels = {
             "truth": self.data.y,
             "base prediction": base,
             "residual at labelled counties": np.where(self.labelled, self.data.y - base, np.nan),
-            "learned correction elsewhere": unknown,
+            "learned correction elsewhere": np.where(self.labelled, np.nan, final - base),
             "final prediction": final,
         }
         strip(self.data.nodes, panels, graph=self.data.graph, path=path, label="turnout")
@@ -75,21 +74,13 @@ def run_demo(base: Any = "linear", random_state: int = 0, progress: Callable[[st
     data = load_elect80()
     labelled = np.random.default_rng(random_state).random(len(data.y)) < 0.6
     y = np.where(labelled, data.y, np.nan)
-    rows, model = [], None
+    rows, models = [], {}
     for name, correlation in SETTINGS.items():
         progress(name)
         start = time.perf_counter()
         model = GraphRegressor(base, correlation, random_state=random_state).fit(data.X, y, graph=data.graph)
-        lower, upper = model.predict_interval(coverage=0.9)
-        held_out = ~labelled
-        rows.append(
-            DemoRow(
-                name,
-                r2=model.score(data.X, data.y),
-                coverage=metrics.coverage(data.y[held_out], lower[held_out], upper[held_out]),
-                width=float(np.mean((upper - lower)[held_out])),
-                seconds=time.perf_counter() - start,
-            )
-        )
-    assert model is not None
-    return Demo(data, rows, model, labelled)
+        lower, upper = (bound[~labelled] for bound in model.predict_interval(coverage=0.9))
+        r2, covered = model.score(data.X, data.y), metrics.coverage(data.y[~labelled], lower, upper)
+        rows.append(DemoRow(name, r2, covered, float(np.mean(upper - lower)), time.perf_counter() - start))
+        models[name] = model
+    return Demo(data, rows, models["learned"], labelled)

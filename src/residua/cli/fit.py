@@ -16,8 +16,6 @@ from residua.bases.registry import BASES, NETWORKS, find_base
 from residua.cli import options
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from residua.diagnosis import Diagnosis
     from residua.estimator import GraphRegressor
     from residua.io.tables.graphs import NodeData
@@ -39,11 +37,10 @@ def fit(
         bool, Option("--dry-run", help="Read the tables, tell the time and memory a fit would take, and stop.")
     ] = False,
     scheduler: Annotated[
-        str | None,
-        Option(help="Address of a Dask scheduler; tables are Parquet, the output a folder of predictions."),
+        str | None, Option(help="Address of a Dask scheduler; tables are Parquet, the output a folder of predictions.")
     ] = None,
     as_json: options.Json = False,
-    output: Annotated[Path, Option("--output", "-o", help="Where the model goes.")] = Path("model.residua"),
+    output: Annotated[Path, options.Output(help="Where the model goes.")] = Path("model.residua"),
 ) -> None:
     """Learn from a node table and an edge table, and write a model."""
     from residua.io.tables import check_output
@@ -123,13 +120,10 @@ def _ready(tables: options.Tables, parameters: dict[str, Any]) -> tuple[NodeData
 
 
 def _job(data: NodeData, model: GraphRegressor) -> Job:
-    import numpy as np
-
     from residua.resources import Job
 
     features = 0 if data.X is None else data.X.shape[1]
-    labels = int((~np.isnan(data.y)).sum())
-    return Job.of(data.graph, labels, features, model.base, model.correlation, model.ensemble)
+    return Job.of(data.graph, options.known(data.y), features, model.base, model.correlation, model.ensemble)
 
 
 def describe_model(model: GraphRegressor, diagnosis: Diagnosis, base: str) -> dict[str, Any]:
@@ -181,9 +175,7 @@ def predict(
     coverage: Annotated[float, Option(help="Share of nodes that lower to upper should cover.")] = 0.9,
     skip_unknown: options.SkipUnknown = False,
     trust: options.Trust = False,
-    output: Annotated[Path, Option("--output", "-o", help="Where predictions go, .csv or .parquet.")] = Path(
-        "predictions.csv"
-    ),
+    output: Annotated[Path, options.Output(help="Where predictions go, .csv or .parquet.")] = Path("predictions.csv"),
 ) -> None:
     """Write a line for each node: id, prediction, std, lower, upper, base, correction."""
     from residua.io.tables import check_output
@@ -210,18 +202,10 @@ def predict(
     for note in data.notes if data else ():
         options.note(note)
     if later is not None:
-        options.note(_describe_labels(labels, later, fitted.y_))
+        known, again = options.known(later), options.known(fitted.y_[later == later])
+        options.note(f"{labels}: new labels {known - again:,}, in place of one of the fit {again:,}.")
     unknown = int((table["std"] > 0).sum())
     typer.echo(f"{output}: {len(table):,} nodes, {unknown:,} of them predicted and {len(table) - unknown:,} known")
-
-
-def _describe_labels(path: Path | None, later: np.ndarray, before: np.ndarray) -> str:
-    """Say what was in a table of later labels."""
-    import numpy as np
-
-    known = ~np.isnan(later)
-    again = int((known & ~np.isnan(before)).sum())
-    return f"{path}: new labels {known.sum() - again:,}, in place of one of the fit {again:,}."
 
 
 def load_model(path: Path, trust: bool = False) -> GraphRegressor:
@@ -235,9 +219,8 @@ def load_model(path: Path, trust: bool = False) -> GraphRegressor:
     except ModelFileError as error:
         if "not trusted by default" not in str(error):
             raise
-        remedy = "it holds other types than `residua fit` writes; load it in Python" if trust else (
-            "if you know where the file comes from, add --trust"
-        )  # fmt: skip
+        beyond = "it holds other types than `residua fit` writes; load it in Python"
+        remedy = beyond if trust else "if you know where the file comes from, add --trust"
         raise ModelFileError(f"{path} holds trees or other types that can steer compiled code; {remedy}.") from None
 
 

@@ -18,9 +18,12 @@ from typer import Argument, Option
 from residua.bases.registry import BASES, NETWORKS
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from residua.io.tables import Columns, NodeData
 
 BASE_NAMES = f"{', '.join(name for name in BASES if name not in NETWORKS)}; networks: {', '.join(NETWORKS)}"
+Output = partial(Option, "--output", "-o")
 Seed = Annotated[int, Option(min=0, help="Seed of everything random.")]
 Json = Annotated[bool, Option("--json", help="Print JSON.")]
 Trust = Annotated[bool, Option("--trust", help="The file has trees, and I know where it comes from.")]
@@ -98,14 +101,19 @@ def split_names(text: str | None) -> tuple[str, ...] | None:
     return tuple(name for part in next(csv.reader([text], skipinitialspace=True), []) if (name := part.strip()))
 
 
+def known(y: np.ndarray) -> int:
+    """Return how many labels are known; NaN, which is unlike itself, is not."""
+    return int((y == y).sum())
+
+
 def facts_of(data: NodeData) -> dict[str, Any]:
     """Return what was read, for people and for JSON."""
     recipe, report = data.recipe, data.graph.describe()
-    known = int((data.y == data.y).sum())  # NaN is unlike itself
+    labelled = known(data.y)
     return {
         "nodes": data.graph.n_nodes,
-        "labelled": known,
-        "labelled_share": known / data.graph.n_nodes,
+        "labelled": labelled,
+        "labelled_share": labelled / data.graph.n_nodes,
         "edges": report.edges,
         "isolates": report.isolates,
         "components": report.components,

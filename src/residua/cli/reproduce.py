@@ -9,7 +9,7 @@ import typer
 from typer import Argument, Option
 
 from residua.bases.networks import progress
-from residua.cli.options import split_names
+from residua.cli.options import Output, split_names
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -18,26 +18,21 @@ if TYPE_CHECKING:
     from residua.reproduction.runs import Advance
 
 data = typer.Typer(help="The paper's data sets: what there is, and their files.", no_args_is_help=True)
+EXPERIMENT = (
+    "table1, table2, fig-accuracy, fig-scaling, fig-features, fig-inductive, fig-ising, fig-election, calibration, all."
+)
 
 
 def reproduce(
     context: typer.Context,
-    experiment: Annotated[
-        str,
-        Argument(
-            help="table1, table2, fig-accuracy, fig-scaling, fig-features, fig-inductive, fig-ising, fig-election, "
-            "calibration, all."
-        ),
-    ],
+    experiment: Annotated[str, Argument(help=EXPERIMENT)],
     seeds: Annotated[int, Option(min=1, help="Random splits.")] = 10,
     first_seed: Annotated[int, Option(min=0, help="The first; in the tables 1 to 10 are the authors' own.")] = 1,
     datasets: Annotated[str | None, Option(help="Only these, with commas: election,twitch.")] = None,
     methods: Annotated[str | None, Option(help="Show only these, with commas: GNN,C-GNN.")] = None,
     jobs: Annotated[int, Option(min=1, help="Processes side by side.")] = 2,
     protocol: Annotated[str, Option(help="paper: as its authors ran it. best: as well as we can.")] = "paper",
-    output: Annotated[Path, Option("--output", "-o", help="Folder of records, tables and pictures.")] = Path(
-        "residua-results"
-    ),
+    output: Annotated[Path, Output(help="Folder of records, tables and pictures.")] = Path("residua-results"),
     quick: Annotated[
         bool, Option("--quick", help="A smoke test: one seed, few steps, in tables only sets that need no files.")
     ] = False,

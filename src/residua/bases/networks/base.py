@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,7 +14,7 @@ import torch
 from residua.bases.base import Base, BatchLoss, CorrelationModel, Fit, Outcome, Task, mean_where, standardisation
 from residua.bases.neighbours import neighbour_features
 from residua.bases.networks.architectures import ROWWISE, Inputs, make_network, outputs
-from residua.bases.networks.checkpoint import Checkpoint, Section
+from residua.bases.networks.checkpoint import Checkpoint, Section, checksum
 from residua.bases.networks.progress import Report, progress, report_on
 from residua.bases.networks.settings import Network
 from residua.bases.networks.stack import stack, worth_stacking
@@ -111,9 +110,8 @@ class NetworkBase(Base):
                     trained = []
                 members += trained
                 if not trained or not trained[-1].done:
-                    few = "the best network so far is"
-                    many = few if len(members) == 1 else f"the best {len(members)} networks so far are"
-                    warnings.warn(f"training was interrupted; {many} kept.", UserWarning, stacklevel=4)
+                    best = f"{len(members)} networks so far are" if len(members) > 1 else "network so far is"
+                    warnings.warn(f"training was interrupted; the best {best} kept.", UserWarning, stacklevel=4)
                     break
         self.members = [member.net.eval() for member in members]
         return self._outcome(members, data, task, correlation)
@@ -231,18 +229,14 @@ class NetworkBase(Base):
 
     def _mark(self, task: Task, correlation: CorrelationModel[Fit] | None) -> str:
         """Hash what is being trained."""
-        mark = hashlib.sha256()
         settings = {k: v for k, v in self.settings.get_params().items() if k != "kind"}
         settled = (self.name, settings, self.training, self.ensemble, task.random_state, repr(correlation))
-        mark.update(f"{torch.__version__} {settled!r}".encode())
-        arrays = [task.X, task.y, *(task.graph.arrays().values())]
+        arrays = {"X": task.X, "y": task.y} | {f"graph.{name}": a for name, a in task.graph.arrays().items()}
+        module = ""
         if self.settings.own:
-            mark.update(repr(self.settings.kind).encode())
-            arrays += [value.double().numpy() for value in self.settings.kind.state_dict().values()]
-        for array in arrays:
-            mark.update(f"{array.shape} {array.dtype}".encode())
-            mark.update(np.ascontiguousarray(array).tobytes())
-        return mark.hexdigest()
+            module = repr(self.settings.kind)
+            arrays |= {name: value.double().numpy() for name, value in self.settings.kind.state_dict().items()}
+        return checksum(arrays, f"{torch.__version__} {settled!r} {module}")
 
     def _blank(self, inputs: int, seed: int = 0, k: int = 0) -> torch.nn.Module:
         """Make a network to be trained; a copy of a module of one's own, with new weights after the first."""

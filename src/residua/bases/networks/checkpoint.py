@@ -58,7 +58,7 @@ class Checkpoint:
 
     def _write(self) -> None:
         if self.path is not None:
-            data = save(self.arrays, {MARK: self.mark, CHECKSUM: _checksum(self.arrays)})
+            data = save(self.arrays, {MARK: self.mark, CHECKSUM: checksum(self.arrays)})
             write_atomically(self.path, lambda file: file.write(data), "writing the checkpoint")
             self.written = time.monotonic()
 
@@ -109,7 +109,7 @@ def _read(path: str | os.PathLike[str], mark: str) -> State:
             arrays = {name: np.array(file.get_tensor(name)) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError) as error:
         raise ValueError(f"{named} cannot be read ({one_line(error)}); remove it to start anew.") from None
-    if MARK in found and found.get(CHECKSUM) != _checksum(arrays):
+    if MARK in found and found.get(CHECKSUM) != checksum(arrays):
         raise ValueError(f"{named} is damaged (its checksum is wrong); remove it to start anew.")
     if found.get(MARK) != mark:
         raise ValueError(
@@ -119,9 +119,9 @@ def _read(path: str | os.PathLike[str], mark: str) -> State:
     return arrays
 
 
-def _checksum(arrays: Mapping[str, np.ndarray]) -> str:
-    """Hash of names, types, shapes and numbers."""
-    total = hashlib.sha256()
+def checksum(arrays: Mapping[str, np.ndarray], about: str = "") -> str:
+    """Return a hash of names, types, shapes and numbers, and of what there is to say about them."""
+    total = hashlib.sha256(about.encode())
     for name, array in sorted(arrays.items()):
         total.update(f"{name} {array.dtype} {array.shape}".encode())
         total.update(np.ascontiguousarray(array).tobytes())

@@ -54,10 +54,7 @@ class Neighbours:
     @cached_property
     def smoothing(self) -> Pair:
         """C^-1/2 (A + I) C^-1/2; of A, loops of a node with itself are left out."""
-        n = self.A.shape[0]
-        others = sp.csr_array(self.A - sp.diags_array(self.A.diagonal()))
-        others.eliminate_zeros()
-        looped = sp.csr_array(others + sp.eye_array(n, dtype=np.float32))
+        looped = sp.csr_array(self.A + sp.diags_array(1 - self.A.diagonal()))
         looped.sort_indices()
         return _pair(looped, np.sqrt(1 / looped.sum(axis=1)))
 

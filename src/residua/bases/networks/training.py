@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.optim import Adam, Optimizer
 
 from residua.bases.base import BatchLoss, Resumable, State, TrainingLoss
 from residua.bases.networks.architectures import Inputs, outputs
@@ -211,7 +212,7 @@ class Run:
     def __init__(self, net: nn.Module, learning_rate: float, weight_decay: float, parts: Mapping[str, Resumable]):
         self.net, self.learning_rate, self.parts, self.step = net, learning_rate, parts, 0
         # Adam in one kernel: small networks spend most of a step on the calls of the plain one.
-        self.optimiser = torch.optim.Adam(net.parameters(), learning_rate, weight_decay=weight_decay, fused=True)
+        self.optimiser = Adam(net.parameters(), learning_rate, weight_decay=weight_decay, fused=True)
 
     def weights(self, k: int) -> dict[str, Tensor]:
         """Return a copy of the weights of network k."""
@@ -234,10 +235,7 @@ class Run:
             return
         self.step = int(state["run"][0])
         self.net.load_state_dict(_tensors(state, "net."))
-        adam: dict[int, dict[str, Tensor]] = {}
-        for name, value in _tensors(state, "adam.").items():
-            number, _, what = name.partition(".")
-            adam.setdefault(int(number), {})[what] = value
+        adam = {i: _tensors(state, f"adam.{i}.") for i, _ in enumerate(self.net.parameters())}
         self.optimiser.load_state_dict(self.optimiser.state_dict() | {"state": adam})
         for key, part in self.parts.items():
             part.restore(under(state, f"{key}."))
@@ -328,19 +326,13 @@ def _batch_steps(run: Run, learner: Learner, data: Inputs, r: np.ndarray, seed: 
 
 
 def train_paper(
-    net: nn.Module,
-    data: Inputs,
-    fit: np.ndarray,
-    criterion: BatchLoss,
-    plan: PaperSchedule,
-    report: Report,
-    kept: Section,
+    net: nn.Module, data: Inputs, fit: np.ndarray, loss: BatchLoss, plan: PaperSchedule, report: Report, kept: Section
 ) -> bool:
     """Train by Algorithm 2 of the paper: a network on batches of the labels ``fit``, alpha and beta now and then.
 
     Returns False after Ctrl-C.
     """
-    run = Run(net, plan.learning_rate, 0.0, {"0.criterion": criterion})
+    run = Run(net, plan.learning_rate, 0.0, {"0.criterion": loss})
     size = max(1, round(plan.share * len(fit)))
 
     def advance() -> bool:
@@ -351,17 +343,15 @@ def train_paper(
         out = outputs(net, data)
         r = data.y - _predictions(out)[0]
         report(run.step, plan.steps, float(np.mean(r[batch] ** 2)))
-        take_step(run.optimiser, out, {0: (batch, -criterion.batch_slope(batch, r[batch]))})
+        take_step(run.optimiser, out, {0: (batch, -loss.batch_slope(batch, r[batch]))})
         if (run.step + 1) % plan.every == 0:
-            criterion.update(r[fit])
+            loss.update(r[fit])
         return True
 
     return run.repeat(advance, kept)
 
 
-def take_step(
-    optimiser: torch.optim.Optimizer, out: Tensor, slopes: Mapping[int, tuple[np.ndarray, np.ndarray]]
-) -> None:
+def take_step(optimiser: Optimizer, out: Tensor, slopes: Mapping[int, tuple[np.ndarray, np.ndarray]]) -> None:
     """Send the gradients of the losses at rows of the outputs (networks, n) through the networks, and step."""
     gradient = torch.zeros_like(out)
     for k, (rows, slope) in slopes.items():
