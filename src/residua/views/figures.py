@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +49,7 @@ class Scale:
     cmap: str | Colormap
     extend: str = "neither"
 
-    @property
+    @cached_property
     def palette(self) -> list[str]:
         """Colours from low to high, as HTML writes them."""
         from matplotlib import colormaps
