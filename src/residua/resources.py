@@ -11,6 +11,7 @@ already. A graph whose factor is cheap takes less.
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -185,11 +186,9 @@ def available_bytes(root: Path = Path("/")) -> float:
 
 
 def _number(path: Path, missing: float) -> float:
-    try:
-        text = path.read_text().strip()
-        return float(text) if text.isdigit() else missing
-    except OSError:
-        return missing
+    with suppress(OSError, ValueError):  # not there, or "max"
+        return float(int(path.read_text()))
+    return missing
 
 
 def check_memory(job: Job, available: float | None = None) -> Need:
@@ -215,9 +214,8 @@ def _remedies(need: Need) -> str:
     parts = [f"{text} would take {gigabytes(size)}" for text, size in smaller if size < 0.8 * need.bytes]
     if max(need.parts, key=lambda name: need.parts[name]) == "variances":
         parts.append("fit_correlation and a Conditional with fewer draws need no room for 64 of them")
-    return "; ".join(
-        [*parts, "a graph beyond one machine's memory can be dealt to several by residua.distributed (Dask)"]
-    )
+    parts.append("a graph beyond one machine's memory can be dealt to several by residua.distributed (Dask)")
+    return "; ".join(parts)
 
 
 def describe_estimate(job: Job, available: float | None = None) -> str:

@@ -37,13 +37,13 @@ def unpack_average(members: Members, unpack: Callable[[Members], GraphRegressor]
     """Return the average that these members hold, each model by ``unpack``."""
     table = Table.read(members[WEIGHTS], FORMAT)
     weights = np.array([read_number(value) for value in table.need("weights", list)])
-    folders: list[dict[str, bytes]] = [{} for _ in weights]
+    folders: dict[str, dict[str, bytes]] = {str(k): {} for k in range(len(weights))}
     for name in members.keys() - {WEIGHTS}:
         folder, _, rest = name.partition("/")
-        if not (folder.isdecimal() and int(folder) < len(folders) and str(int(folder)) == folder):
+        if folder not in folders:
             raise damaged(f"it has a member {one_line(name, 60)!r}")
-        folders[int(folder)][rest] = members[name]
-    average = Average([unpack(folder) for folder in folders], weights)
+        folders[folder][rest] = members[name]
+    average = Average([unpack(folder) for folder in folders.values()], weights)
     if not np.allclose(average.weights, weights):
         raise damaged("weights do not add up to 1")
     average.weights = weights  # to the last bit

@@ -145,9 +145,7 @@ def _pack(model: Predictor) -> dict[str, bytes]:
         "graph": _pack_graph(field.graph, arrays),
         "feature_names": None if names is None else [plain(name, "feature name") for name in names],
         "base": _pack_base(field.base, arrays, estimators),
-        "alpha": field.alpha,
-        "alpha_stderr": field.alpha_stderr,
-        "beta": field.beta,
+        **{name: getattr(field, name) for name in ("alpha", "alpha_stderr", "beta")},
         "correlation": None if field.correlation is None else pack_correlation(field.correlation, arrays),
         "estimators": sorted(estimators),
         "recipe": None if field.recipe is None else asdict(field.recipe),
@@ -286,18 +284,13 @@ def _unpack_graph(table: Table, arrays: Arrays) -> Graph:
             parts[f"weights.{k}"] = arrays.take(f"graph.weights.{k}", parts[f"indices.{k}"].shape)
     with np.errstate(over="ignore"):  # weights that add up to infinity are refused below
         graph = Graph.from_arrays(parts, nodes, types)
-    _check_symmetric(graph)
-    return graph
-
-
-def _check_symmetric(graph: Graph) -> None:
-    """Factorisations walk both triangles of a matrix in compiled code and rely on their being alike."""
-    for name in graph.edge_types:
-        A = graph.adjacency(name)
+    # Factorisations walk both triangles of a matrix in compiled code and rely on their being alike.
+    for name, A in ((name, graph.adjacency(name)) for name in types):
         if not (A.has_canonical_format and (A.data > 0).all() and same(A, A.T.tocsr())):
             raise damaged(f"edges of type {name!r} are not symmetric with positive weights")
     if not np.isfinite(graph.degree).all():
         raise damaged("edge weights add up to infinity")
+    return graph
 
 
 def _pack_base(base: FittedBase, arrays: dict[str, np.ndarray], estimators: dict[str, Any]) -> dict[str, Any]:

@@ -82,10 +82,8 @@ class Table:
         values = _parsed(cells)
         wrong = ~np.isfinite(values) & ~cells.isna().to_numpy()
         if wrong.any() and not np.isfinite(values).any() and not settled:
-            text = short(cells[wrong].iloc[0])
-            raise ValueError(
-                f"{self.path} column {column!r} holds text such as {text}, not numbers; name another column."
-            )
+            found = f"text such as {short(cells[wrong].iloc[0])}, not numbers"
+            raise ValueError(f"{self.path} column {column!r} holds {found}; name another column.")
 
         def problem(row: int) -> str:
             word = f"leave the cell empty, or say that the word means empty: --missing {_word(cells.iloc[row])}{remedy}"

@@ -64,15 +64,11 @@ def _read_csv(path: Path, data: bytes) -> tuple[pd.DataFrame, str]:
     import pyarrow.csv as arrow
 
     names, separator = _header(data, path)
+    parse = arrow.ParseOptions(delimiter=separator, newlines_in_values=True)
+    types = dict.fromkeys(names, pa.string())
+    convert = arrow.ConvertOptions(column_types=types, null_values=[""], strings_can_be_null=True)
     try:
-        table = arrow.read_csv(
-            pa.BufferReader(data),
-            read_options=arrow.ReadOptions(block_size=BLOCK),
-            parse_options=arrow.ParseOptions(delimiter=separator, newlines_in_values=True),
-            convert_options=arrow.ConvertOptions(
-                column_types=dict.fromkeys(names, pa.string()), null_values=[""], strings_can_be_null=True
-            ),
-        )
+        table = arrow.read_csv(pa.BufferReader(data), arrow.ReadOptions(block_size=BLOCK), parse, convert)
     except (pa.ArrowInvalid, UnicodeDecodeError) as error:
         _explain(data, path, separator, len(names))
         raise ValueError(f"{path} cannot be read as CSV ({_first_line(error)}); write it again.") from None
@@ -135,14 +131,14 @@ def _explain(data: bytes, path: Path, separator: str, width: int) -> None:
 def _check_utf8(data: bytes, path: Path) -> None:
     """Name the first line that is not UTF-8."""
     coding = "UTF-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "WINDOWS-1252"
-    for number, line in enumerate(data.splitlines(), start=1):
-        try:
-            line.decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise ValueError(
-                f"{path} line {number} is not UTF-8 (byte 0x{line[error.start]:02x}); save the file as CSV UTF-8, "
-                f"for instance: iconv -f {coding} -t UTF-8 {path.name} > new.csv."
-            ) from None
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        line = len(data[: error.start + 1].splitlines())
+        raise ValueError(
+            f"{path} line {line} is not UTF-8 (byte 0x{data[error.start]:02x}); save the file as CSV UTF-8, "
+            f"for instance: iconv -f {coding} -t UTF-8 {path.name} > new.csv."
+        ) from None
 
 
 def line_of(path: Path, separator: str, row: int) -> int:

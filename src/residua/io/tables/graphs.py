@@ -184,9 +184,8 @@ def _graph(nodes: Table, edges: Table, recipe: Recipe, skip_unknown: bool) -> tu
 
 def _alike(*columns: pd.Series) -> list[pd.Series]:
     """Return ids of one kind: numbers where all are, else text."""
-    if all(column.dtype == np.int64 for column in columns):
-        return list(columns)
-    return [as_text(column) for column in columns]
+    whole = all(column.dtype == np.int64 for column in columns)
+    return [column if whole else as_text(column) for column in columns]
 
 
 def _unique_alike(table: Table, column: str, graph: Graph) -> tuple[pd.Index, pd.Index]:

@@ -43,15 +43,13 @@ def prediction_table(
 
 def check_output(path: str | os.PathLike[str], suffixes: tuple[str, ...], inputs: tuple[Any, ...] = ()) -> None:
     """Refuse, before the work is done, a file that could not be written after it or should not be."""
-    path = Path(path)
+    path, refusal = Path(path), f"--output {path} cannot be written"
     if path.is_dir():
         raise ValueError(f"--output {path} is a folder; name a file such as {path / ('out' + suffixes[0])}.")
     if not path.parent.is_dir():
-        raise FileNotFoundError(
-            f"--output {path} cannot be written: there is no folder {path.parent}; create it first."
-        )
+        raise FileNotFoundError(f"{refusal}: there is no folder {path.parent}; create it first.")
     if not os.access(path.parent, os.W_OK):
-        raise PermissionError(f"--output {path} cannot be written: no permission in folder {str(path.parent)!r}.")
+        raise PermissionError(f"{refusal}: no permission in folder {str(path.parent)!r}.")
     if len(suffixes) > 1 and path.suffix.lower() not in suffixes:
         raise ValueError(f"--output {path} should end in {' or '.join(suffixes)}, which says how to write it.")
     others = [Path(given) for given in inputs if given is not None and Path(given).exists()]
