@@ -9,7 +9,6 @@ import pandas as pd
 from residua.datasets.base import Dataset
 from residua.graph import Graph
 
-FEATURES = ["college", "homeownership", "income"]
 COORDINATES = ["longitude", "latitude"]
 SOURCE = (
     "CC0. spData (Debian package r-cran-spdata 2.2.1), objects elect80 and e80_queen; originally R. K. Pace "
@@ -39,10 +38,9 @@ def load_elect80() -> Dataset:
     0.573
     """
     table = _read("nodes.csv").set_index("fips")
-    graph = Graph.from_pandas(_read("edges.csv"), source="source", target="target", nodes=table.index)
     return Dataset(
-        graph=graph,
-        X=table[FEATURES],
+        graph=Graph.from_pandas(_read("edges.csv"), source="source", target="target", nodes=table.index),
+        X=table[["college", "homeownership", "income"]],
         y=table["turnout"].to_numpy(dtype="float64", copy=True),
         nodes=table[COORDINATES],
         name="elect80",

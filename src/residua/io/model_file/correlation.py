@@ -25,9 +25,7 @@ def pack_correlation(fit: CorrelationFit, arrays: dict[str, np.ndarray]) -> dict
     arrays["correlation.coefficients"] = fit.coefficients
     arrays["correlation.covariance"] = fit.coefficient_covariance
     return {
-        **{name: getattr(fit, name) for name in SCALARS},
-        "alpha_mc_error": fit.alpha_mc_error,
-        "n_labelled": fit.n_labelled,
+        **{name: getattr(fit, name) for name in (*SCALARS, "alpha_mc_error", "n_labelled")},
         "methods": dict(fit.methods),
         "effort": _pack_effort(fit.source) if isinstance(fit.source, Observed) else None,
     }
@@ -81,9 +79,7 @@ def _pack_effort(seen: Observed) -> dict[str, Any]:
 def pack_strategy(strategy: Strategy) -> dict[str, Any]:
     """Return a way to compute log-determinants, by its name and fields."""
     if type(strategy) not in STRATEGIES.values():
-        raise ValueError(
-            f'logdet={one_line(repr(strategy), 80)} cannot be saved; use "auto" or one of {", ".join(STRATEGIES)}.'
-        )
+        raise ValueError(f'logdet={strategy!r:.80} cannot be saved; use "auto" or one of {", ".join(STRATEGIES)}.')
     values = {name: plain_or_none(value, f"logdet {name}") for name, value in vars(strategy).items() if name != "dtype"}
     dtype = {"dtype": np.dtype(strategy.dtype).name} if isinstance(strategy, Lanczos) else {}
     return {"strategy": type(strategy).__name__, **values, **dtype}

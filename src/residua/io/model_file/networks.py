@@ -34,10 +34,8 @@ def pack_network(base: NetworkBase, arrays: dict[str, np.ndarray]) -> dict[str, 
     return {
         "kind": "network",
         "settings": pack_settings(base.settings),
-        "training": base.training,
         "members": len(base.members),
-        "y_centre": base.y_centre,
-        "y_spread": base.y_spread,
+        **{name: getattr(base, name) for name in ("training", "y_centre", "y_spread")},
     }
 
 

@@ -117,9 +117,7 @@ def as_text(cells: pd.Series) -> pd.Series:
     """Cells as text, missing ones as None; 7 and 7.0 are both "7"."""
     if not _is_text(cells):
         numbers = pd.api.types.is_float_dtype(cells.dtype)
-        cells = cells.astype(object).map(
-            lambda v: str(int(v) if numbers and float(v).is_integer() else v), na_action="ignore"
-        )
+        cells = cells.astype(object).map(lambda v: str(int(v) if numbers and v.is_integer() else v), na_action="ignore")
     return cells.astype(object).where(cells.notna(), None)
 
 

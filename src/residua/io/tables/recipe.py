@@ -82,9 +82,8 @@ class Recipe:
         columns = [nodes.need(column, "a feature of the model") for column in (*self.medians, *self.values)]
         if not columns:
             return None, {}, []
-        table = pd.DataFrame(
-            {c: nodes.numbers(c, other_reading(c)) if c in self.medians else nodes.text(c) for c in columns}
-        )
+        cells = {c: nodes.numbers(c, other_reading(c)) if c in self.medians else nodes.text(c) for c in columns}
+        table = pd.DataFrame(cells)
         filled = table.isna().sum()
         table = table.fillna(dict.fromkeys(self.values, NONE))
         unknown = {column: sorted(set(table[column]) - set(values)) for column, values in self.values.items()}
