@@ -66,17 +66,17 @@ class Cluster:
         return str(getattr(self.client.scheduler, "address", "an unknown address"))
 
     def run(self, f: Callable[..., Any], *args: Any, block: int | None = None) -> Future:
-        """One task, at the home of ``block`` while that worker lives."""
+        """Submit one task, at the home of ``block`` while that worker lives."""
         key = f"residua-{getattr(f, '__name__', 'task').strip('_')}-{self.token}{secrets.token_hex(8)}"
         place = {} if block is None else {"workers": [self.homes[block % len(self.homes)]], "allow_other_workers": True}
         return self.client.submit(f, *args, key=key, pure=False, **place)
 
     def each(self, f: Callable[..., Any], *arguments: Sequence[Any]) -> list[Future]:
-        """``f`` for every block, given the block's item of each of ``arguments``."""
+        """Submit ``f`` for every block, given the block's item of each of ``arguments``."""
         return [self.run(f, *items, block=b) for b, items in enumerate(zip(*arguments, strict=True))]
 
     def fetch(self, futures: Sequence[Future]) -> list[Any]:
-        """Results of the futures, which should be small."""
+        """Return the results of the futures, which should be small."""
         with self.guarded():
             self._await(list(futures))
             return self.client.gather(list(futures))
@@ -210,7 +210,7 @@ class Cluster:
 
     @contextmanager
     def guarded(self) -> Iterator[None]:
-        """Whatever Dask says of a lost connection, as one error."""
+        """Raise whatever Dask says of a lost connection as one error."""
         try:
             yield
         except KilledWorker as error:

@@ -53,7 +53,7 @@ class Mailbox:
             self.arrived.notify()
 
     def take(self, sender: int, step: int, operation: str, look: Callable[[], None]) -> Any:
-        """The message of a member at a step; ``look`` is called while it does not come."""
+        """Return the message of a member at a step; ``look`` is called while it does not come."""
         with self.arrived:
             while (step, sender) not in self.messages:
                 self._check(step, operation)
@@ -85,7 +85,7 @@ class Exchange:
 
     @staticmethod
     def of(worker: Worker) -> Exchange:
-        """The one of a worker, made at the first call."""
+        """Return the one of a worker, made at the first call."""
         if "residua" not in worker.extensions:
             worker.extensions["residua"] = Exchange(worker)
         return worker.extensions["residua"]
@@ -127,7 +127,7 @@ class Exchange:
                 box.fail(f"the worker at {address} does not answer ({type(error).__name__}).")
 
     def lost(self, addresses: Sequence[str]) -> str | None:
-        """The first address whose connection has broken."""
+        """Return the first address whose connection has broken."""
         broken = (a for a in addresses if a in self.connections and self.connections[a].closed())
         return next(broken, None)
 
@@ -210,7 +210,7 @@ class Gang(Rows):
             raise PeerLost(f"the connection to the worker at {address} broke.")
 
     def _through_first(self, operation: str, part: Any, f: Callable[[list[Any]], Any]) -> Any:
-        """``f`` of the parts of all members, computed by member 0: the same bits everywhere, errors too."""
+        """Return ``f`` of the parts of all members, computed by member 0: the same bits everywhere, errors too."""
         self.step += 1
         if self.rank:
             self._send({0: pickle.dumps(part)}, operation)

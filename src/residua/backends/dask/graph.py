@@ -146,13 +146,13 @@ class DistributedGraph:
         return from_numpy(self.cluster, self._ids, self.S.sizes)
 
     def columns(self, names: Sequence[str]) -> Vector:
-        """Columns of the node table as numbers (n, d), NaN where a cell is empty."""
+        """Return columns of the node table as numbers (n, d), NaN where a cell is empty."""
         if self.table is None:
             raise ValueError(f"columns {list(names)} cannot be read: this graph has no node table; give arrays.")
         return self.table.numbers(list(names))
 
     def vector(self, values: Any, name: str = "values") -> Vector:
-        """One number for each node: a column of the node table, an array in the order of the nodes, or a Vector."""
+        """Return a number for each node, given as a column of the node table, an array in their order, or a Vector."""
         if isinstance(values, str):
             return self.columns([values]).map(flat)
         if isinstance(values, Vector):

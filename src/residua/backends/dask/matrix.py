@@ -111,7 +111,7 @@ class RowBlock(Matrix):
         return RowBlock(local, self.ids[needed], sends, [int(f.sum()) for f in still if f.any()], self.rows)
 
     def _own_rows(self) -> sp.csr_array:
-        """Rows of S here, with its values written out; columns by their places in the whole graph."""
+        """Return the rows of S here, with its values written out; columns by their places in the whole graph."""
         S = self.local
         values = S.scale[self._row_of_entry()] * S.scale[S.indices] * (1.0 if S.weights is None else S.weights)
         shape = self.n_local, int(self.ids.max(initial=0)) + 1
@@ -154,7 +154,7 @@ class RowBlock(Matrix):
 
     @cached_property
     def _components(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
-        """Components by the edges here: that of each row; which of them reach other members, and as part of what.
+        """Return components by the edges here: that of each row, which of them reach other members, as part of what.
 
         The last number is how many there are that span several members.
         """

@@ -16,7 +16,7 @@ from residua.backends.dask.vectors import Vector
 
 
 def check_folder(path: str | os.PathLike[str]) -> Path:
-    """A place where a folder can be made; refused before the work is done."""
+    """Return a place where a folder can be made, or refuse it before the work is done."""
     target = Path(path).absolute()
     if not target.parent.is_dir():
         raise FileNotFoundError(
@@ -65,7 +65,7 @@ def write_parquet(columns: Mapping[str, Vector], path: str | os.PathLike[str]) -
 
 
 def _write(names: list[str], file: str, *parts: Any) -> int:
-    """One part, under another name until it is whole: a task may be run again after its worker was killed."""
+    """Write one part, under another name until it is whole: a task may be run again after its worker was killed."""
     frame = pd.DataFrame({name: np.asarray(part) for name, part in zip(names, parts, strict=True)})
     temporary = f"{file}.{secrets.token_hex(4)}"
     Path(file).parent.mkdir(exist_ok=True)  # a worker that does not share the folder writes into one of its own

@@ -77,7 +77,7 @@ class DistributedFit:
         return self.correlation.alpha["edge"]
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """A row for each node, with its id, as a folder of Parquet files."""
+        """Write a row for each node, with its id, as a folder of Parquet files."""
         with self.graph.cluster.guarded():
             write_parquet({"id": self.graph.ids, **self.predictions}, path)
 
@@ -142,17 +142,8 @@ def fit(
     check_count(draws, "draws", 2)
     check_count(hops, "hops", 0)
     strategy = check_strategy(logdet, random_state)
-    graph = DistributedGraph.from_parquet(
-        client,
-        edges,
-        nodes,
-        source=source,
-        target=target_node,
-        weight=weight,
-        id=id,
-        blocks=blocks,
-        skip_unknown=skip_unknown,
-    )
+    tables: dict[str, Any] = {"source": source, "target": target_node, "weight": weight, "id": id}
+    graph = DistributedGraph.from_parquet(client, edges, nodes, **tables, blocks=blocks, skip_unknown=skip_unknown)
     with graph.cluster.guarded():
         blind = isinstance(base, str) and base in BASES and not BASES[base].features
         names = [] if blind else _feature_names(graph, target, id, features)
@@ -163,14 +154,9 @@ def fit(
             regressor, residual, predicted = LinearBase("mean" if base == "linear" and X is None else base), None, None
         else:
             regressor, residual, predicted = _cross_fitted(X, columns, y, base, random_state)
-        (local, found, width, r2), predictions = graph.gang(
-            *(_fit, y, X, residual, predicted),
-            base=getattr(regressor, "local", None),
-            target=target,
-            strategy=strategy,
-            coverage=coverage,
-            draws=draws,
-        )
+        shared = {"base": getattr(regressor, "local", None), "target": target, "strategy": strategy}
+        value, predictions = graph.gang(_fit, y, X, residual, predicted, **shared, coverage=coverage, draws=draws)
+        local, found, width, r2 = value
         if local is not None:
             regressor.local = local
         found = from_cluster(found, graph, y if residual is None else residual, X, local)
@@ -191,7 +177,7 @@ def _feature_names(graph: DistributedGraph, target: str, id: str, features: Sequ
 
 
 def _features(client: Client, graph: DistributedGraph, names: list[str], hops: int) -> tuple[Vector | None, int]:
-    """Features (n, d) and d; empty cells are refused, since filling them is a choice."""
+    """Return features (n, d) and d; empty cells are refused, since filling them is a choice."""
     if not names:
         return None, 0
     X = graph.columns(names)

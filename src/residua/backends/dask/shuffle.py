@@ -47,7 +47,7 @@ class EdgeRows(NamedTuple):
 
 
 def as_ids(column: pd.Series, name: str) -> np.ndarray:
-    """int64 where all are whole numbers, else text."""
+    """Return ids as int64 where all are whole numbers, else as text."""
     if column.isna().any():
         raise ValueError(f"{name} has an empty cell; fill in the id, or drop the row.")
     if pd.api.types.is_integer_dtype(column.dtype):
@@ -56,7 +56,7 @@ def as_ids(column: pd.Series, name: str) -> np.ndarray:
 
 
 def edge_rows(frame: pd.DataFrame, names: EdgeNames) -> EdgeRows:
-    """Edges as a table has them."""
+    """Return edges as a table has them."""
     weight = None
     if names.weight is not None:
         weight = frame[names.weight].to_numpy(float, na_value=np.nan)
@@ -74,14 +74,14 @@ def edge_rows(frame: pd.DataFrame, names: EdgeNames) -> EdgeRows:
 
 
 def is_plain(ids: np.ndarray) -> tuple[bool, int]:
-    """Whether ids count up by one, and the first of them."""
+    """Return whether ids count up by one, and the first of them."""
     if ids.dtype != np.int64:
         return False, 0
     return bool((np.diff(ids) == 1).all()), int(ids[0])
 
 
 def plain_places(rows: EdgeRows, low: int, n: int, skip_unknown: bool) -> EdgeRows:
-    """Places of ids that count up from ``low``."""
+    """Return the places of ids that count up from ``low``."""
     for name, ids in zip(("source", "target"), rows[:2], strict=True):
         if ids.dtype != np.int64:
             raise TypeError(f"edges have {name} ids that are text, such as {show(ids[0])}, but nodes have numbers.")
@@ -104,14 +104,14 @@ def _buckets(ids: np.ndarray, count: int) -> np.ndarray:
 
 
 def split_ids(ids: np.ndarray, first: int, count: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Ids and their places, by bucket."""
+    """Return ids and their places, by bucket."""
     bucket = _buckets(ids, count)
     at = [np.flatnonzero(bucket == k) for k in range(count)]
     return [(ids[rows], first + rows) for rows in at]
 
 
 def split_end(rows: EdgeRows, end: int, count: int) -> list[EdgeRows]:
-    """Edges by the bucket of one end."""
+    """Return edges by the bucket of one end."""
     bucket = _buckets(rows.end(end), count)
     return [rows.take(bucket == k) for k in range(count)]
 
@@ -119,7 +119,7 @@ def split_end(rows: EdgeRows, end: int, count: int) -> list[EdgeRows]:
 def find_end(
     known: list[tuple[np.ndarray, np.ndarray]], parts: list[EdgeRows], end: int, skip_unknown: bool
 ) -> EdgeRows:
-    """Edges of one bucket, their ids at one end replaced by places."""
+    """Return the edges of one bucket, their ids at one end replaced by places."""
     index = pd.Index(np.concatenate([ids for ids, _ in known]))
     if index.has_duplicates:
         twice = show(index[index.duplicated()][0])
@@ -142,7 +142,7 @@ def _joined(parts: Sequence[EdgeRows]) -> EdgeRows:
 def placed_edges(
     cluster: Cluster, edges: Sequence[Future], ids: Sequence[Future], bounds: np.ndarray, skip_unknown: bool
 ) -> list[Future]:
-    """Edges whose ends are places, in as many parts as there are buckets or were parts."""
+    """Return edges whose ends are places, in as many parts as there are buckets or were parts."""
     plain = cluster.fetch([cluster.run(is_plain, part, block=b) for b, part in enumerate(ids)])
     low = plain[0][1]
     in_order = (ok and first == low + start for (ok, first), start in zip(plain, bounds[:-1], strict=True))
@@ -169,7 +169,7 @@ def split_rows(rows: EdgeRows, bounds: np.ndarray) -> list[tuple[EdgeRows, EdgeR
 
 
 def block_of(parts: list[tuple[EdgeRows, EdgeRows]], b: int, bounds: np.ndarray, self_loops: bool) -> Block:
-    """One block of A, by the rules of ``Graph``: an edge may be listed in both directions, with one weight."""
+    """Return one block of A, by the rules of ``Graph``: an edge may be listed in both directions, with one weight."""
     shape = int(bounds[b + 1] - bounds[b]), int(bounds[-1])
     first = int(bounds[b])
     forward, backward = (_matrix(_joined([part[side] for part in parts]), first, shape, self_loops) for side in (0, 1))
@@ -178,7 +178,7 @@ def block_of(parts: list[tuple[EdgeRows, EdgeRows]], b: int, bounds: np.ndarray,
 
 
 def _matrix(rows: EdgeRows, first: int, shape: tuple[int, int], self_loops: bool) -> sp.csr_array:
-    """Sums over repeated rows, without zeros."""
+    """Return sums over repeated rows, without zeros."""
     rows = rows if self_loops else rows.take(rows.source != rows.target)
     weight = np.ones(len(rows.source)) if rows.weight is None else rows.weight
     F = sp.coo_array((weight, (rows.source - first, rows.target)), shape=shape).tocsr()
@@ -200,7 +200,7 @@ def _check_agreement(F: sp.csr_array, B: sp.csr_array, first: int) -> None:
 
 
 def build_blocks(cluster: Cluster, edges: Sequence[Future], bounds: np.ndarray, self_loops: bool) -> list[Future]:
-    """Blocks of A from edges whose ends are places."""
+    """Return blocks of A from edges whose ends are places."""
     split = [cluster.run(split_rows, part, bounds) for part in edges]
     parts = [[cluster.run(item, part, b) for part in split] for b in range(cluster.blocks)]
     return [cluster.run(block_of, parts[b], b, bounds, self_loops, block=b) for b in range(cluster.blocks)]

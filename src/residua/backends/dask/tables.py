@@ -30,7 +30,7 @@ def quiet_dask() -> Iterator[None]:
 
 
 def read_frame(data: Any, name: str, columns: Sequence[str]) -> Any:
-    """A dask DataFrame that has ``columns``."""
+    """Return a dask DataFrame that has ``columns``."""
     if isinstance(data, str | os.PathLike):
         if "://" not in str(data) and not Path(data).exists():
             raise FileNotFoundError(f"{name}={str(data)!r} not found; give a Parquet file, or a folder of them.")
@@ -47,13 +47,13 @@ def read_frame(data: Any, name: str, columns: Sequence[str]) -> Any:
 
 
 def frame_parts(cluster: Cluster, frame: Any, columns: Sequence[str]) -> list[Future]:
-    """The partitions of some columns, as futures of pandas DataFrames."""
+    """Return the partitions of some columns, as futures of pandas DataFrames."""
     with quiet_dask():
         return cluster.client.compute(frame[list(columns)].to_delayed())
 
 
 def edge_parts(cluster: Cluster, frame: Any, names: shuffle.EdgeNames) -> list[Future]:
-    """Rows of an edge table, part by part."""
+    """Return the rows of an edge table, part by part."""
     columns = list(dict.fromkeys(name for name in names if name is not None))
     return [cluster.run(shuffle.edge_rows, part, names) for part in frame_parts(cluster, frame, columns)]
 
@@ -75,12 +75,12 @@ class NodeTable:
         return [str(name) for name in self.frame.columns]
 
     def number_columns(self) -> list[str]:
-        """Columns of numbers besides the id."""
+        """Return the columns of numbers besides the id."""
         kinds = self.frame.dtypes
         return [c for c in self.columns if c != self.id and pd.api.types.is_numeric_dtype(kinds[c])]
 
     def read(self, names: Sequence[str]) -> Vector:
-        """Some columns as a DataFrame for each block."""
+        """Return some columns as a DataFrame for each block."""
         missing = [name for name in names if name not in self.columns]
         if missing:
             raise ValueError(f"nodes has no column {missing[0]!r}; its columns are {', '.join(self.columns)}.")
@@ -98,7 +98,7 @@ class NodeTable:
         return frames.map(_ids, [self.id] * len(frames.parts))
 
     def numbers(self, names: list[str]) -> Vector:
-        """Columns as floats (n, d)."""
+        """Return columns as floats (n, d)."""
         frames = self.read(names)
         return frames.map(_numbers, [names] * len(frames.parts))
 

@@ -24,25 +24,25 @@ class Vector:
         return int(self.sizes.sum())
 
     def map(self, f: Callable[..., Any], *others: Vector | Sequence[Any], sizes: np.ndarray | None = None) -> Vector:
-        """``f(part, other parts)`` block by block; ``sizes`` where it changes the number of rows."""
+        """Return ``f(part, other parts)`` block by block; ``sizes`` where it changes the number of rows."""
         items = [other.parts if isinstance(other, Vector) else other for other in others]
         parts = self.cluster.each(f, self.parts, *items)
         return Vector(self.cluster, parts, self.sizes if sizes is None else sizes)
 
     def partials(self, f: Callable[..., Any], *others: Vector | Sequence[Any]) -> list[Any]:
-        """``f(part, other parts)`` of each block, fetched: small."""
+        """Return ``f(part, other parts)`` of each block, fetched: small."""
         return self.cluster.fetch(self.map(f, *others).parts)
 
     def total(self, f: Callable[..., Any], *others: Vector | Sequence[Any]) -> np.ndarray:
-        """Sum over blocks of ``f(part, other parts)``."""
+        """Return the sum over blocks of ``f(part, other parts)``."""
         return np.sum(self.partials(f, *others), axis=0)
 
     def to_numpy(self) -> np.ndarray:
-        """All rows, moved to this process."""
+        """Return all rows, moved to this process."""
         return np.concatenate(self.cluster.fetch(self.parts))
 
     def to_dask(self, columns: int | None = None) -> Any:
-        """A dask array over the same futures; ``columns`` for one of two dimensions."""
+        """Return a dask array over the same futures; ``columns`` for one of two dimensions."""
         import dask.array as da
         from dask.delayed import delayed
 
@@ -52,7 +52,7 @@ class Vector:
 
 
 def from_numpy(cluster: Cluster, values: np.ndarray, sizes: np.ndarray) -> Vector:
-    """Parts that travel inside their tasks, so that a lost one can be made again."""
+    """Return a Vector whose parts travel inside their tasks, so that a lost one can be made again."""
     pieces = np.split(np.ascontiguousarray(values), np.cumsum(sizes)[:-1])
     return Vector(cluster, [cluster.run(same, piece, block=b) for b, piece in enumerate(pieces)], sizes)
 
