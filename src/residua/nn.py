@@ -150,14 +150,12 @@ class CorrelatedResidual(torch.nn.Module):
         """
         single = prediction.ndim == 1
         base, labels = _array(self._columns(prediction)), _array(self._columns(y))
-        results = [self._correct_column(base[:, k], labels[:, k], k, return_std, samples) for k in range(base.shape[1])]
+        results = [self._corrected(base[:, k], labels[:, k], k, return_std, samples) for k in range(base.shape[1])]
         stacked = [np.stack(part, axis=-1) for part in zip(*results, strict=True)]
         tensors = tuple(torch.as_tensor(part[..., 0] if single else part).to(prediction) for part in stacked)
         return tensors if len(tensors) > 1 else tensors[0]
 
-    def _correct_column(
-        self, base: np.ndarray, y: np.ndarray, k: int, return_std: bool, samples: int
-    ) -> list[np.ndarray]:
+    def _corrected(self, base: np.ndarray, y: np.ndarray, k: int, return_std: bool, samples: int) -> list[np.ndarray]:
         alpha = dict(zip(self.graph.edge_types, torch.tanh(self.a[k]).tolist(), strict=True))
         beta = float(torch.exp(self.b[k]))
         conditional = Conditional(self.graph, self.labelled, alpha, beta, random_state=self.random_state)

@@ -38,14 +38,12 @@ def compare(
         data = read_tables(tables.nodes, tables.edges, tables.columns)
         with options.name_labels(tables):
             asked: dict[str, Any] = {"bases": options.split_names(bases) or COMPARED, "splits": splits, "split": split}
-            found = run(
-                data.X, data.y, data.graph, **asked, share=share, random_state=seed, progress=_counting(advance)
-            )
+            found = run(data.X, data.y, data.graph, **asked, share=share, random_state=seed, progress=_counted(advance))
     facts = options.facts_of(data)
     options.print_json(facts | described(found)) if as_json else _print(facts, found)
 
 
-def _counting(advance: Advance) -> Callable[[int, int, str], None]:
+def _counted(advance: Advance) -> Callable[[int, int, str], None]:
     return lambda done, of, name: advance(done / of, f"{done} of {of}: {name}")
 
 
@@ -75,10 +73,9 @@ def _print(facts: dict[str, Any], found: Comparison) -> None:
     from rich.table import Table
 
     console = Console()
-    options.print_facts(facts)
     kind = {"random": "random nodes", "blocked": "a connected ball of nodes"}[found.split]
     held_out = f"{found.n_held_out:,} of {found.n_labelled:,} labels held out"
-    options.say("Splits", f"{found.splits}, each with {held_out}: {kind}")
+    options.say_all((*options.fact_lines(facts), ("Splits", f"{found.splits}, each with {held_out}: {kind}")))
     table = Table("", "method", box=None, padding=(0, 1))
     for title in ("R2", "RMSE", "90 % covers", "seconds"):
         table.add_column(title, justify="right", no_wrap=True)

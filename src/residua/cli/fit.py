@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -58,28 +59,18 @@ def fit(
         "checkpoint": checkpoint,
     }
     if scheduler is not None:
-        _fit_on_cluster(scheduler, tables, parameters, output, as_json)
+        from residua.cli.scheduler import fit_on_cluster, lines
+
+        folder = Path("predictions") if output == Path("model.residua") else output
+        found = fit_on_cluster(scheduler, tables.nodes, tables.edges, tables.columns, parameters, folder)
+        options.print_json(found) if as_json else options.say_all(lines(found))
     elif dry_run:
         from residua.resources import describe_estimate
 
         print(describe_estimate(_job(*_ready(tables, parameters))))
     else:
         found = fit_tables(tables, parameters, output)
-        options.print_json(found) if as_json else print_fit(found)
-
-
-def _fit_on_cluster(
-    scheduler: str, tables: options.Tables, parameters: dict[str, Any], output: Path, as_json: bool
-) -> None:
-    from residua.cli import scheduler as dask_scheduler
-
-    folder = Path("predictions") if output == Path("model.residua") else output
-    found = dask_scheduler.fit_on_cluster(scheduler, tables.nodes, tables.edges, tables.columns, parameters, folder)
-    if as_json:
-        options.print_json(found)
-        return
-    for label, text in dask_scheduler.lines(found):
-        options.say(label, text)
+        options.print_json(found) if as_json else options.say_all(fit_lines(found))
 
 
 def fit_tables(tables: options.Tables, parameters: dict[str, Any], output: Path) -> dict[str, Any]:
@@ -148,21 +139,20 @@ def describe_model(model: GraphRegressor, diagnosis: Diagnosis, base: str) -> di
     }
 
 
-def print_fit(found: dict[str, Any]) -> None:
-    """Print what was read and learned."""
-    options.print_facts(found)
+def fit_lines(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield what was read and learned, as labelled lines."""
+    yield from options.fact_lines(found)
     for k, (name, alpha) in enumerate(found["alpha"].items()):
         learned = alpha["lower"] is not None
         interval = f"95 % interval [{alpha['lower']:+.4f}, {alpha['upper']:+.4f}]" if learned else "not learned"
-        options.say("" if k else "Alpha", f"{name}: {alpha['value']:+.4f}, {interval}")
+        yield "" if k else "Alpha", f"{name}: {alpha['value']:+.4f}, {interval}"
     known = found["r2_base"] == found["r2_base"]  # NaN is unlike itself
     base = f"{found['r2_base']:.3f}" if known else "unknown (it was trained with the correlation)"
     scores = f"base {found['base']} {base}, corrected {found['r2_corrected']:.3f}"
-    options.say("R2", f"{scores}; each of {found['labels_left_out']:,} labels predicted without itself")
-    options.say("Verdict", found["verdict"])
-    for note in found["warnings"]:
-        options.say("Note", note)
-    options.say("Model", f"{found['model']} ({found['seconds']:.1f} s)")
+    yield "R2", f"{scores}; each of {found['labels_left_out']:,} labels predicted without itself"
+    yield "Verdict", found["verdict"]
+    yield from (("Note", note) for note in found["warnings"])
+    yield "Model", f"{found['model']} ({found['seconds']:.1f} s)"
 
 
 def predict(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial, wraps
@@ -128,39 +128,38 @@ def facts_of(data: NodeData) -> dict[str, Any]:
     }
 
 
-def print_facts(facts: dict[str, Any]) -> None:
-    """Print what was read, and the rules by which cells became features."""
+def fact_lines(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield what was read as labelled lines, and the rules by which cells became features."""
     types = facts["edges"]
     by_type = f" ({', '.join(f'{name} {count:,}' for name, count in types.items())})" if len(types) > 1 else ""
     columns = facts["columns"]
-    say("Nodes", f"{facts['nodes']:,} (ids: {columns['id']}); {facts['isolates']:,} of them without an edge")
-    say("Edges", f"{sum(types.values()):,}{by_type} (ends: {columns['source']}, {columns['to']})")
+    yield "Nodes", f"{facts['nodes']:,} (ids: {columns['id']}); {facts['isolates']:,} of them without an edge"
+    yield "Edges", f"{sum(types.values()):,}{by_type} (ends: {columns['source']}, {columns['to']})"
     share = f"{facts['labelled_share']:.1%}"
-    say("Labels", f"{columns['target']} is known at {facts['labelled']:,} nodes, {share.replace('%', ' %')}")
-    print_features(facts)
+    yield "Labels", f"{columns['target']} is known at {facts['labelled']:,} nodes, {share.replace('%', ' %')}"
+    yield from _feature_lines(facts)
     unused = [f"{name} ({reason})" for name, reason in facts["left_out"].items()]
     if facts["edge_columns_left_out"]:
         unused.append(f"of the edges: {', '.join(facts['edge_columns_left_out'])} (see --weight, --edge-type)")
     if unused:
-        say("Left out", "; ".join(unused))
-    for text in facts["notes"]:
-        say("Note", text)
+        yield "Left out", "; ".join(unused)
+    yield from (("Note", text) for text in facts["notes"])
 
 
-def print_features(facts: dict[str, Any]) -> None:
-    """Print which columns are features, and what stands for their empty cells."""
+def _feature_lines(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield which columns are features, and what stands for their empty cells."""
     numbers, categories = facts["numbers"], facts["categories"]
     if numbers:
         filled = [f"{name} {f['median']:.4g} in {cells(f['empty'])}" for name, f in numbers.items() if f["empty"]]
         rule = f"an empty cell takes the column's median: {', '.join(filled)}" if filled else "no cell is empty"
-        say("Numbers", f"{', '.join(numbers)} ({rule})")
+        yield "Numbers", f"{', '.join(numbers)} ({rule})"
     if categories:
         named = ", ".join(f"{name} with {len(f['values'])} values" for name, f in categories.items())
         filled = [f"{name} in {cells(f['empty'])}" for name, f in categories.items() if f["empty"]]
         rule = f"; an empty cell is a value of its own: {', '.join(filled)}" if filled else ""
-        say("Text", f"{named} (each value a column{rule})")
+        yield "Text", f"{named} (each value a column{rule})"
     if not numbers and not categories:
-        say("Features", "none")
+        yield "Features", "none"
 
 
 def cells(count: int) -> str:
@@ -168,21 +167,22 @@ def cells(count: int) -> str:
     return "1 cell" if count == 1 else f"{count:,} cells"
 
 
-def say(label: str, text: str) -> None:
-    """Print a line with its label; on a terminal, long ones go on below their beginning."""
+def say_all(lines: Iterable[tuple[str, str]]) -> None:
+    """Print lines with their labels; on a terminal, long ones go on below their beginning."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     console = Console()
-    if not console.is_terminal:
-        console.print(f"{label:<9} {text}", highlight=False, markup=False, soft_wrap=True)
-        return
-    grid = Table.grid(padding=(0, 1))
-    grid.add_column(min_width=9, no_wrap=True)
-    grid.add_column(ratio=1)
-    grid.add_row(Text(label, style="bold"), Text(text))
-    console.print(grid)
+    for label, text in lines:
+        if not console.is_terminal:
+            console.print(f"{label:<9} {text}", highlight=False, markup=False, soft_wrap=True)
+            continue
+        grid = Table.grid(padding=(0, 1))
+        grid.add_column(min_width=9, no_wrap=True)
+        grid.add_column(ratio=1)
+        grid.add_row(Text(label, style="bold"), Text(text))
+        console.print(grid)
 
 
 def note(text: object) -> None:

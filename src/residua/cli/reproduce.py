@@ -47,18 +47,14 @@ def reproduce(
     if output.exists() and not output.is_dir():
         raise ValueError(f"--output {output} is a file; name a folder.")
     found = [(name, find(name)) for name in (EXPERIMENTS if experiment == "all" else (experiment,))]
-    refuse_unheeded(experiment, [name for name in context.params if _is_given(context, name)])
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    refuse_unheeded(experiment, [name for name, source in sources.items() if source and source.name == "COMMANDLINE"])
     options = Options(seeds, split_names(datasets), split_names(methods), jobs, protocol, output, quick, first_seed)
     console = Console()
     for name, run in found:
         with progress.progress(name) as advance:
             result = run(options, _counting(advance))
         show(result, console)
-
-
-def _is_given(context: typer.Context, name: str) -> bool:
-    source = context.get_parameter_source(name)
-    return source is not None and source.name == "COMMANDLINE"
 
 
 def _counting(advance: progress.Advance) -> Advance:

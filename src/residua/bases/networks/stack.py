@@ -43,8 +43,7 @@ class Stack(nn.Module):
         states = [net.state_dict() for net in members]
         self.names = list(states[0])
         # A weight is (networks, inputs, outputs), a bias (networks, 1, outputs).
-        columns = [torch.stack([_laid_out(state[name]) for state in states]) for name in self.names]
-        self.values = nn.ParameterList(columns)
+        self.values = nn.ParameterList(torch.stack([_laid_out(state[name]) for state in states]) for name in self.names)
 
     def _value(self, name: str) -> Tensor:
         return self.values[self.names.index(name)]
