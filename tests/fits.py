@@ -11,5 +11,6 @@ def fit_likelihood(likelihood, y, types, design=None):
     """Alpha, beta and coefficients of y (|L|,), with intervals from the very profile that was searched."""
     fit, profile = maximise_likelihood(Profile(likelihood, y, design), types)
     effort, steps = profile.ratio.effort, profile.quadratic_form.steps
-    seen = (None, None, y, design, likelihood.strategy, effort, steps, {"profile": profile})
-    return replace(fit, source=Observed(*seen))
+    seen = Observed(None, None, y, design, likelihood.strategy, effort, steps)
+    vars(seen)["profile"] = profile
+    return replace(fit, source=seen)

@@ -119,7 +119,7 @@ def maximise_likelihood(
         alpha_stderr=named(stderr),
         beta=beta / profile.size**2,
         beta_stderr=log_beta_stderr(profile, a) * beta / profile.size**2,
-        log_likelihood=-profile.omega(a) / 2 - profile.n * float(np.log(profile.size)),
+        log_likelihood=profile.log_likelihood(a),
         p_value=float(chdtrc(profile.p, max(gain, 0.0))),
         n_labelled=profile.n,
         alpha_mc_error=named(mc),

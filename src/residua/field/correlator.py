@@ -46,8 +46,9 @@ class Correlator:
         """Fit alpha, beta and the coefficients of a linear mean to y (|L|,), near a = ``start`` where that is given."""
         found, profile = maximise_likelihood(Profile(self.likelihood, y, design), self.graph.edge_types, start)
         effort, steps = profile.ratio.effort, profile.quadratic_form.steps
-        seen = (self.graph, self.labelled, y, design, self.likelihood.strategy, effort, steps)
-        return replace(found, source=Observed(*seen, {"profile": profile}))
+        seen = Observed(self.graph, self.labelled, y, design, self.likelihood.strategy, effort, steps)
+        vars(seen)["profile"] = profile
+        return replace(found, source=seen)
 
     def objective(self, labelled: np.ndarray) -> Objective:
         """Return a training loss on the residuals at ``labelled``, a part of the labelled nodes."""

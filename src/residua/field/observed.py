@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,10 +11,11 @@ from residua.field.profile import Profile
 from residua.field.uncertainty import profile_interval
 from residua.graph.interface import GraphLike
 from residua.linalg import Strategy
+from residua.linalg.workspace import Workspace, cached_property
 
 
 @dataclass(frozen=True)
-class Observed:
+class Observed(Workspace):
     """Labels or residuals of a graph, and the effort that their likelihood took: it can be asked again at any time.
 
     Attributes
@@ -43,24 +43,17 @@ class Observed:
     strategy: Strategy
     effort: tuple[int, ...]
     krylov_steps: int
-    _workspace: dict[str, Profile] = field(default_factory=dict, repr=False, compare=False)
 
-    @property
+    @cached_property
     def profile(self) -> Profile:
-        """The profile likelihood, built when it is first asked for."""
-        if "profile" not in self._workspace:
-            likelihood = Likelihood(self.graph, self.labelled, self.strategy)
-            profile = Profile(likelihood, self.y, self.design, likelihood.ratio.with_effort(self.effort))
-            profile.quadratic_form.with_steps(self.krylov_steps)
-            self._workspace["profile"] = profile
-        return self._workspace["profile"]
+        """The profile likelihood, as the fit left it."""
+        likelihood = Likelihood(self.graph, self.labelled, self.strategy)
+        profile = Profile(likelihood, self.y, self.design, likelihood.ratio.with_effort(self.effort))
+        profile.quadratic_form.with_steps(self.krylov_steps)
+        return profile
 
     def interval(self, a: np.ndarray, t: int, coverage: float) -> tuple[float, float]:
         return profile_interval(self.profile, a, t, coverage)
 
     def log_likelihood(self, a: np.ndarray) -> float:
-        profile = self.profile
-        return -profile.omega(a) / 2 - profile.n * float(np.log(profile.size))
-
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_workspace": {}}
+        return self.profile.log_likelihood(a)

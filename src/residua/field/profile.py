@@ -98,6 +98,10 @@ class Profile:
         """Return -2 log-likelihood in unit scale, beta and theta at their best."""
         return self.misfit(a) - float(self.logdet(np.tanh(np.atleast_1d(a))).value)
 
+    def log_likelihood(self, a: np.ndarray) -> float:
+        """Return the log-likelihood in the units of y."""
+        return -self.omega(a) / 2 - self.n * float(np.log(self.size))
+
     def misfit(self, a: np.ndarray | float) -> float:
         """Return Omega but for the log-determinant."""
         q = self.least_squares(np.tanh(np.atleast_1d(a))).q

@@ -80,13 +80,11 @@ class Objective:
         self._logdet, self._q = 0.0, 0.0  # h at alpha, and the quadratic form
         self._a: np.ndarray | None = None
         self._refits, self._curvature = 0, 0.0
-        self._last: np.ndarray | None = None  # residuals of the last loss at every node, and of the one before
-        self._before: np.ndarray | None = None
+        # Residuals of the last loss at every node, and of the one before.
+        self._last = self._before = np.zeros(self.likelihood.terms[0].n_local)
 
     def loss(self, r: np.ndarray) -> tuple[float, np.ndarray]:
         """Return value and gradient at residuals r (|L|,)."""
-        if self._last is None or self._before is None:
-            self._last = self._before = np.zeros(self.likelihood.terms[0].shape[0])
         # Training moves on as it moved before: the start is a step ahead.
         self._before, self._last = self._last, 2 * self._last - self._before
         Gr, self._q = _conditional_mean(self.likelihood, r, self.alpha, self._last)
@@ -95,7 +93,6 @@ class Objective:
 
     def slope(self, at: np.ndarray, r: np.ndarray) -> np.ndarray:
         """Return the gradient at some labels after their residuals became r; others are as they were in ``loss``."""
-        assert self._last is not None
         rows = self.likelihood.L[at]
         self._last[rows] = r
         pull = sum(a * S.product_at(rows, self._last) for a, S in zip(self.alpha, self.likelihood.terms, strict=True))
@@ -106,7 +103,6 @@ class Objective:
 
         It is 0 where none reaches. To be read, not written to.
         """
-        assert self._last is not None
         if self._in_place:
             return self._last
         full = np.zeros(self.n)
@@ -132,16 +128,11 @@ class Objective:
     def _newton(self, reach: float = 0.3) -> None:
         """One step on the slope of Omega in a, at the residuals of the last loss; its curvature changes little."""
         assert self._a is not None
-        slope = self._slope_in_a()
+        pull = float(self._last @ (self.likelihood.terms[0] @ self._last))
+        slope = -len(self.likelihood.L) * pull / self._q - np.asarray(self.ratio.gradient(self.alpha).value)[0]
+        slope = float(slope * (1 - self.alpha[0] ** 2))
         move = -slope / self._curvature if self._curvature > 0 else -np.sign(slope) * reach
         self._set(np.clip(self._a + np.clip(move, -reach, reach), -A_MAX, A_MAX))
-
-    def _slope_in_a(self) -> float:
-        assert self._last is not None
-        pull = float(self._last @ (self.likelihood.terms[0] @ self._last))
-        slope = -len(self.likelihood.L) * pull / self._q
-        slope -= np.asarray(self.ratio.gradient(self.alpha).value)[0]
-        return float(slope * (1 - self.alpha[0] ** 2))
 
     def _set(self, a: np.ndarray) -> None:
         self._a, self.alpha = a, np.tanh(a)
@@ -149,8 +140,6 @@ class Objective:
 
     def state(self) -> dict[str, np.ndarray]:
         """Return what a later training has to know to go on as this one would have."""
-        assert self._last is not None
-        assert self._before is not None
         found = {"last": self._last, "before": self._before, "refits": np.array([self._refits, self._curvature])}
         found["probes"] = np.array(self.ratio.effort, int)
         return found if self._a is None else found | {"a": self._a}

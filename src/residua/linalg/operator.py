@@ -253,9 +253,14 @@ class Sparse(Matrix):
 
     def submatrix(self, rows: np.ndarray) -> Sparse:
         """The principal submatrix on ``rows``: positions, in any order."""
-        A = self.adjacency[rows][:, rows]
+        rows = np.asarray(rows, np.int64)
+        indptr, indices, weights = kernels.submatrix(*self.arrays, rows)
+        part = Sparse(indptr, indices, None if self.weights is None else weights, self.scale[rows])
+        if (np.diff(rows) > 0).all():
+            return part
+        A = part.adjacency
         A.sort_indices()
-        return Sparse(A.indptr, A.indices, None if self.weights is None else A.data, self.scale[rows])
+        return Sparse(A.indptr, A.indices, None if self.weights is None else A.data, part.scale)
 
     def diagonal(self) -> np.ndarray:
         return self.scale * self.scale * self.adjacency.diagonal()

@@ -185,6 +185,34 @@ def cg_column_from(indptr, indices, weights, scale, alpha, r, x, goal, max_iter)
 
 
 @compiled
+def submatrix(indptr, indices, weights, scale, rows):
+    """Return indptr, indices and weights of rows and columns ``rows``, columns in the order of ``indices``.
+
+    Mini-batches ask for one at each step: on a few thousand rows scipy takes two to three times as long.
+    """
+    position = np.full(len(scale), -1, np.int32)
+    out_indptr = np.zeros(len(rows) + 1, np.int64)
+    for new in range(len(rows)):
+        position[rows[new]] = new
+    for new in range(len(rows)):
+        out_indptr[new + 1] = out_indptr[new]
+        for e in range(indptr[rows[new]], indptr[rows[new] + 1]):
+            out_indptr[new + 1] += position[indices[e]] >= 0
+    out_indices = np.empty(out_indptr[-1], np.int32)
+    out_weights = np.empty(0 if weights is None else out_indptr[-1], scale.dtype)
+    at = 0
+    for i in rows:
+        for e in range(indptr[i], indptr[i + 1]):
+            j = position[indices[e]]
+            if j >= 0:
+                out_indices[at] = j
+                if weights is not None:
+                    out_weights[at] = weights[e]
+                at += 1
+    return out_indptr, out_indices, out_weights
+
+
+@compiled
 def _root(parent, i):
     while parent[i] != i:
         parent[i] = parent[parent[i]]  # halve the path on the way up
