@@ -11,7 +11,7 @@ For one term the nodes of S serve every alpha.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
@@ -26,7 +26,7 @@ from residua.linalg.null_space import UnitEigenvectors
 from residua.linalg.operator import Matrix, Shifted, weighted_sum
 from residua.linalg.workspace import cached_property
 
-FIRST_PROBES = 8  # and as many at once as a fit asks for more
+FIRST_PROBES = 8  # and as many at once, where a fit asks for more
 MAX_PROBES, MAX_STEPS = 512, 384
 PROBE_NUMBERS = 5_000_000  # in one block of probes: hundreds of them on a large graph are taken in turns
 MOMENT_BUDGET = 48.0  # products with a vector that S^2 may cost: a quarter of the first probes' Lanczos runs
@@ -122,6 +122,10 @@ class SpectralEstimate:
         pairs = zip(self.tridiagonals, found, strict=True)
         return replace(self, tridiagonals=tuple(np.concatenate(pair, axis=-1) for pair in pairs))
 
+    def first(self, count: int) -> SpectralEstimate:
+        """Return the estimate with its first probes only."""
+        return replace(self, tridiagonals=tuple(part[..., :count] for part in self.tridiagonals) if count else ())
+
     @cached_property
     def quadratures(self) -> tuple[tuple[Quadrature, np.ndarray], ...]:
         """Quadratures with all steps and with three quarters of them, each with its fit of polynomials."""
@@ -168,7 +172,7 @@ class StochasticRatio(Ratio):
             return None
         if self.truncation(alpha) > 0.5 and self.steps < MAX_STEPS:
             return self.with_effort((self.probes, 2 * self.steps))
-        wanted = min(MAX_PROBES, FIRST_PROBES * int(np.ceil(1.2 * factor**2 * self.probes / FIRST_PROBES)))
+        wanted = min(MAX_PROBES, int(np.ceil(1.2 * factor**2 * self.probes)))
         return self.with_effort((wanted, self.steps)) if wanted > self.probes else None
 
 
@@ -180,20 +184,17 @@ class OneTermRatio(StochasticRatio):
 
     def with_effort(self, effort: Sequence[int]) -> OneTermRatio:
         probes, steps = int(effort[0]), int(effort[1])
-        anew = steps != self.steps
-        sides = [replace(side, tridiagonals=()) for side in self.sides] if anew else self.sides
-        for first, last in self._batches(0 if anew else self.probes, probes):
+        width = FIRST_PROBES
+        if self.strategy.probes is not None:
+            width = max(width, PROBE_NUMBERS // self.sides[0].S.shape[0])
+        # Probes run together as they would have from the start, whatever the way here: a batch that was cut runs anew.
+        kept = 0 if steps != self.steps else self.probes // width * width
+        sides = [side.first(kept) for side in self.sides]
+        for first, last in pairwise([*range(kept, probes, width), probes]):
             Z = self.strategy.signs(self.sides[0].S, first, last)
             parts = [Z, np.ascontiguousarray(Z[self.U])]
             sides = [side.probed(part, steps) for side, part in zip(sides, parts, strict=False)]
         return OneTermRatio(self.strategy, sides, self.U, (probes, steps))
-
-    def _batches(self, taken: int, probes: int) -> Iterator[tuple[int, int]]:
-        """Yield the probes that run together: the same ones on whatever way they are reached."""
-        width = FIRST_PROBES
-        if self.strategy.probes is not None:
-            width = max(width, PROBE_NUMBERS // self.sides[0].S.shape[0])
-        return pairwise([*range(taken, probes, width), probes])
 
     def truncation(self, alpha: np.ndarray) -> float:
         functions = (lambda x: np.log1p(-alpha[0] * x), lambda x: -x / (1 - alpha[0] * x))
