@@ -132,10 +132,8 @@ def plan(runs: list[dict]) -> dict:
     """10^9 edges on 10 machines, a worker each, from the measured work and overhead."""
     machines, cores = PLAN["machines"], PLAN["cores"]
     n = 2 * PLAN["edges"] / DEGREE
-    # Messages grow with the blocks: overhead = a + b P. With one worker there is none.
-    shared = [run for run in runs if run["workers"] > 1]
-    slope, base = np.polyfit([run["workers"] for run in shared], [run["overhead_seconds"] for run in shared], 1)
-    overhead = max(base, 0) + max(slope, 0) * machines
+    # Messages grow with the workers, and so at most does what they cost: as much for each as it was at the worst.
+    overhead = machines * max(run["overhead_seconds"] / run["workers"] for run in runs)
     one = runs[0]
     work = one["work_seconds"] / one["nodes"] * n / machines / cores
     last = runs[-1]
@@ -204,8 +202,8 @@ def text(record: dict) -> str:
         + records.table(header, rows)
         + "\n## A plan from these figures\n\n"
         f"{PLAN['edges']:.0e} edges, mean degree {DEGREE}, on {PLAN['machines']} machines of {PLAN['cores']} cores, a "
-        f"network of {PLAN['network_gigabytes_a_second']} GB/s. Work is divided by the cores; overhead grows in "
-        "proportion to the workers beyond the second, as measured; the halo is that of this kind of graph.\n\n"
+        f"network of {PLAN['network_gigabytes_a_second']} GB/s. Work is divided by the cores; overhead is taken "
+        "to grow with the workers, as much for each as the most that was measured; the halo is that of this kind of graph.\n\n"
         + records.table(["", "value"], planned)
         + "\n"
         + footer(record)
