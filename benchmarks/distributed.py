@@ -203,11 +203,8 @@ def text(record: dict) -> str:
         + "\n## A plan from these figures\n\n"
         f"{PLAN['edges']:.0e} edges, mean degree {DEGREE}, on {PLAN['machines']} machines of {PLAN['cores']} cores, a "
         f"network of {PLAN['network_gigabytes_a_second']} GB/s. Work is divided by the cores; overhead is taken "
-        "to grow with the workers, as much for each as the most that was measured; the halo is that of this kind of graph.\n\n"
-        + records.table(["", "value"], planned)
-        + "\n"
-        + footer(record)
-        + "\n"
+        "to grow with the workers, as much for each as the most that was measured; the halo is that of this kind of "
+        "graph.\n\n" + records.table(["", "value"], planned) + "\n" + footer(record) + "\n"
     )
 
 
