@@ -11,8 +11,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 from graphs import small_world
-from residua.field import Conditional, conditional
+from residua.field import Conditional, draws
 from residua.linalg import lanczos
+from residua.linalg.rows import LOCAL
+from residua.linalg.sampling import inverse_diagonal
 
 SCRIPT = """
 import contextlib, hashlib, json, resource, sys, time
@@ -102,12 +104,12 @@ def test_two_threads_give_the_same_bits_as_one(one_thread):
 def test_draws_made_some_at_a_time_give_variances_within_their_error(single, monkeypatch):
     case = small_world(n=400, seed=6)
     exact = Conditional(case.graph, case.labelled, 0.9, 2.0, exact=True)
-    monkeypatch.setattr(conditional, "KEPT_NUMBERS", 0)
-    monkeypatch.setattr(conditional, "TILE_NUMBERS", 10 * len(exact.U))
-    monkeypatch.setattr(conditional, "SINGLE_ALPHA", 0.99 if single else 0.0)
+    monkeypatch.setattr(draws, "KEPT_NUMBERS", 0)
+    monkeypatch.setattr(draws, "TILE_NUMBERS", 10 * len(exact.U))
+    monkeypatch.setattr(draws, "SINGLE_ALPHA", 0.99 if single else 0.0)
     tiled = Conditional(case.graph, case.labelled, 0.9, 2.0, exact=False)
-    assert [X.shape[1] for X in tiled._tiles()] == [10] * 6 + [4]
-    assert {X.dtype for X in tiled._tiles()} == {np.dtype(np.float32 if single else np.float64)}
+    assert [X.shape[1] for X in tiled.draws] == [10] * 6 + [4]
+    assert {X.dtype for X in tiled.draws} == {np.dtype(np.float32 if single else np.float64)}
     value, error = tiled.variance()
     U = exact.U
     z = (value[U] - exact.variance().value[U]) / error[U]
@@ -120,9 +122,9 @@ def test_draws_made_some_at_a_time_give_variances_within_their_error(single, mon
 def test_draws_all_at_once_and_some_at_a_time_average_alike(rng):
     case = small_world(n=400, seed=6)
     one = Conditional(case.graph, case.labelled, 0.9, exact=False)
-    X = one._fixed_draws
-    whole = conditional.inverse_diagonal(one.G_UU, [X])
-    parts = conditional.inverse_diagonal(one.G_UU, iter([X[:, :5], X[:, 5:40], X[:, 40:]]))
+    (X,) = one.draws
+    whole = inverse_diagonal(one.G_UU, [X])
+    parts = inverse_diagonal(one.G_UU, iter([X[:, :5], X[:, 5:40], X[:, 40:]]))
     assert_allclose(parts.value, whole.value, rtol=1e-12)
     assert_allclose(parts.stderr, whole.stderr, rtol=1e-9)
 
@@ -131,7 +133,7 @@ def test_draws_all_at_once_and_some_at_a_time_average_alike(rng):
 def test_blocks_become_orthonormal_by_their_inner_products_as_by_qr(tilt, rng):
     W = rng.standard_normal((3000, 7))
     W[:, 1:] = (1 - tilt) * W[:, 1:] + tilt * W[:, :1]
-    Q, C = lanczos._by_gram(W)
+    Q, C = lanczos._by_gram(W, LOCAL)
     assert_allclose(Q @ C, W, atol=1e-12)
     assert_allclose(Q.T @ Q, np.eye(7), atol=1e-14)
 
@@ -139,7 +141,7 @@ def test_blocks_become_orthonormal_by_their_inner_products_as_by_qr(tilt, rng):
 def test_blocks_with_nearly_equal_columns_are_left_to_qr(rng):
     W = rng.standard_normal((3000, 3))
     W[:, 2] = W[:, 0] + 1e-9 * W[:, 1]
-    assert lanczos._by_gram(W) is None
-    Q, C = lanczos._orthonormal(W)
+    assert lanczos._by_gram(W, LOCAL) is None
+    Q, C = lanczos._orthonormal(W, LOCAL)
     assert_allclose(Q @ C, W, atol=1e-12)
     assert_allclose(Q.T @ Q, np.eye(Q.shape[1]), atol=1e-14)
