@@ -15,8 +15,6 @@ from residua import __version__
 from residua.io.model_file.container import TABLE, ModelFileError, damaged
 from residua.validation import one_line
 
-NOT_FINITE = ("inf", "-inf", "nan")
-
 
 class Table(dict[str, Any]):
     """A JSON object of a file: each value is checked as it is read."""
@@ -56,7 +54,7 @@ class Table(dict[str, Any]):
 
 
 def read_number(value: Any) -> float:
-    if type(value) not in (int, float) and value not in NOT_FINITE:
+    if type(value) not in (int, float) and value not in ("inf", "-inf", "nan"):
         raise damaged(f"a number is {one_line(repr(value), 40)}")
     return float(value)
 

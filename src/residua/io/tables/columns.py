@@ -86,8 +86,10 @@ class Table:
             raise ValueError(f"{self.path} column {column!r} holds {found}; name another column.")
 
         def problem(row: int) -> str:
-            word = f"leave the cell empty, or say that the word means empty: --missing {_word(cells.iloc[row])}{remedy}"
-            ways = "or leave the cell empty" if settled else word
+            cell = printable(cells.iloc[row])
+            word = cell if cell.isalnum() else f'"{cell[:20]}"'
+            missing = f"leave the cell empty, or say that the word means empty: --missing {word}{remedy}"
+            ways = "or leave the cell empty" if settled else missing
             return f"{short(cells.iloc[row])} is not a number{and_more(wrong)}; write a number, {ways}."
 
         self.refuse(wrong, column, problem)
@@ -140,11 +142,6 @@ def short(value: Any, length: int = 40) -> str:
 def and_more(wrong: np.ndarray) -> str:
     """Say how many are wrong beside the first."""
     return f" (and {wrong.sum() - 1:,} more)" if wrong.sum() > 1 else ""
-
-
-def _word(value: Any) -> str:
-    text = printable(value)
-    return text if text.isalnum() else f'"{text[:20]}"'
 
 
 def shown(names: list[str], most: int = 12) -> str:
