@@ -124,7 +124,6 @@ def test_only_the_command_line_imports_the_reproduction():
     assert users <= {"reproduction", "cli"} | {a for a, b in EXCEPTIONS if b == "reproduction"}
 
 
-@pytest.mark.xfail(strict=False, reason="files are on the move")
 def test_the_table_lists_every_file():
     """A row with a folder stands for its ``__init__.py``."""
     listed = [name for row in cells(section("Files")) for name in quoted(row[0])]
