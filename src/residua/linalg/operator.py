@@ -175,7 +175,7 @@ class Sparse(Matrix):
     weights : array_like or None
         (nnz,), None where every weight is 1.
     scale : array_like
-        (n,); its dtype is the operator's.
+        (n,); its dtype is the operator's. Longer for rows of a larger matrix whose other columns come after these.
     """
 
     arrays: Arrays
@@ -186,8 +186,8 @@ class Sparse(Matrix):
         self.indptr = np.ascontiguousarray(indptr, np.int64)
         self.indices = np.ascontiguousarray(indices, np.int32)
         self.weights = None if weights is None else np.ascontiguousarray(weights, self.dtype)
-        self.n_local = len(self.scale)
-        self.shape = (self.n_local, self.n_local)
+        self.n_local = len(self.indptr) - 1
+        self.shape = (self.n_local, len(self.scale))
         self.nnz = len(self.indices)
         self.arrays = (self.indptr, self.indices, self.weights, self.scale)
         self._whole = np.array([0, self.n_local])  # all rows as one block
@@ -263,7 +263,7 @@ class Sparse(Matrix):
         return Sparse(A.indptr, A.indices, None if self.weights is None else A.data, part.scale)
 
     def diagonal(self) -> np.ndarray:
-        return self.scale * self.scale * self.adjacency.diagonal()
+        return self.scale[: self.n_local] ** 2 * self.adjacency.diagonal()
 
     @property
     def adjacency(self) -> sp.csr_array:
@@ -293,8 +293,9 @@ class Sparse(Matrix):
         return np.bincount(self._components, values)[self._components]
 
     def inverse_scale(self) -> np.ndarray:
-        used = (self.scale > 0) & (np.diff(self.indptr) > 0)
-        return np.divide(1.0, self.scale, out=np.zeros(self.n_local, self.dtype), where=used)
+        scale = self.scale[: self.n_local]
+        used = (scale > 0) & (np.diff(self.indptr) > 0)
+        return np.divide(1.0, scale, out=np.zeros(self.n_local, self.dtype), where=used)
 
     def power_moments(self, budget: float = np.inf) -> np.ndarray:
         arrays = (*self.arrays, self.blocks)
@@ -312,7 +313,7 @@ class Sparse(Matrix):
         return kernels.cg_column(*self.arrays, self.dtype.type(alpha), b, x, goal, steps)
 
     def to_scipy(self) -> sp.csr_array:
-        values = np.repeat(self.scale, np.diff(self.indptr)) * self.scale[self.indices]
+        values = np.repeat(self.scale[: self.n_local], np.diff(self.indptr)) * self.scale[self.indices]
         if self.weights is not None:
             values *= self.weights
         return sp.csr_array((values, self.indices, self.indptr), shape=self.shape)

@@ -18,7 +18,6 @@ import residua.field
 from cluster import kill_worker, local_cluster, start, stop
 from graphs import small_world
 from residua import distributed as rd
-from residua.backends.dask import model
 
 STRATEGY = residua.Lanczos(probes=4, steps=12)
 
@@ -37,7 +36,9 @@ def test_a_fit_goes_on_when_a_worker_is_killed(tmp_path, monkeypatch):
     case = small_world(n=120)
     r = residuals(case)
     expected = residua.fit_correlation(r, case.graph, logdet=STRATEGY)
-    monkeypatch.setattr(model, "_fit_correlation", partial(_fit_and_die, once=tmp_path / "died", n=case.n))
+    gang = rd.DistributedGraph.gang
+    die = partial(_call_and_die, once=tmp_path / "died", n=case.n)
+    monkeypatch.setattr(rd.DistributedGraph, "gang", lambda graph, f, *items: gang(graph, partial(die, f), *items))
     with local_cluster() as client:
         graph = rd.DistributedGraph.from_graph(client, case.graph, blocks=3)
         before = set(client.nthreads())
@@ -53,7 +54,7 @@ def test_a_fit_goes_on_when_a_worker_is_killed(tmp_path, monkeypatch):
     np.testing.assert_allclose(mean, filled, rtol=1e-8, atol=1e-8)
 
 
-def _fit_and_die(graph, y, strategy, once, n):
+def _call_and_die(f, graph, *items, once, n):
     product = type(graph.S).combine
 
     def combine(S, *given, **options):
@@ -64,8 +65,7 @@ def _fit_and_die(graph, y, strategy, once, n):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(type(graph.S), "combine", combine)
-        labelled = ~np.isnan(y)
-        return model.without_rows(residua.field.Correlator(graph, labelled, strategy)(y[labelled])), {}
+        return f(graph, *items)
 
 
 def test_a_gang_that_kills_a_worker_each_time_gives_up():

@@ -41,16 +41,19 @@ class Block:
         arrays = (self.indptr, self.indices, self.weights, self.degree, self.ids)
         return sum(array.nbytes for array in arrays if array is not None)
 
+    def counts(self) -> tuple[np.ndarray, int, int]:
+        """Return rows needed of each block, entries, and self-loops."""
+        row = np.repeat(np.arange(len(self.degree)), np.diff(self.indptr))
+        return self.halo, len(row), int((row == self.indices).sum())
+
 
 def make_block(A: sp.csr_array, first: int, bounds: np.ndarray) -> Block:
     """Return the rows ``first`` .. of a symmetric matrix, given as A over all columns."""
-    rows = A.shape[0]
-    columns = A.indices.astype(np.int64)
-    inside = (columns >= first) & (columns < first + rows)
-    halo = np.unique(columns[~inside])
-    local = np.where(inside, columns - first, 0)
-    local[~inside] = rows + np.searchsorted(halo, columns[~inside])
-    matrix = sp.csr_array((A.data, local.astype(np.int32), A.indptr), shape=(rows, rows + len(halo)), copy=True)
+    rows, columns = A.shape[0], A.indices
+    outside = (columns < first) | (columns >= first + rows)
+    halo = np.unique(columns[outside])
+    local = np.where(outside, rows + np.searchsorted(halo, columns), columns - first).astype(np.int32)
+    matrix = sp.csr_array((A.data, local, A.indptr), shape=(rows, rows + len(halo)), copy=True)
     matrix.sort_indices()
     return Block(
         matrix.indptr.astype(np.int64),
@@ -62,7 +65,6 @@ def make_block(A: sp.csr_array, first: int, bounds: np.ndarray) -> Block:
     )
 
 
-def counts(block: Block) -> tuple[np.ndarray, int, int]:
-    """Return rows needed of each block, entries, and self-loops."""
-    row = np.repeat(np.arange(len(block.degree)), np.diff(block.indptr))
-    return block.halo, len(row), int((row == block.indices).sum())
+def even_bounds(n: int, blocks: int) -> np.ndarray:
+    """Return the first row of each block, and n."""
+    return np.linspace(0, n, blocks + 1).astype(np.int64)

@@ -10,13 +10,13 @@ import secrets
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
+from itertools import cycle
 from typing import Any
 
 import numba
-import numpy as np
 from distributed import Client, Future, KilledWorker, get_worker, secede, wait
 from distributed.comm.core import CommClosedError
 from numba.core import config
@@ -26,10 +26,6 @@ from residua.backends.dask.exchange import Gang, PeerLost, close_boxes, open_box
 POLL = 2.0  # seconds between two looks at the cluster while a result is awaited
 PATIENCE = 60.0  # seconds without any worker before a fit gives up
 ATTEMPTS = 4  # at a gang whose workers die, as Dask has for a task
-
-
-Warnings = list[tuple[type[Warning], str]]
-Result = tuple[tuple[Any, list[str], Warnings], dict[str, np.ndarray]]  # of a member: what is small, and columns
 
 
 class SchedulerLost(ConnectionError):
@@ -65,20 +61,23 @@ class Cluster:
     def address(self) -> str:
         return str(getattr(self.client.scheduler, "address", "an unknown address"))
 
-    def run(self, f: Callable[..., Any], *args: Any, block: int | None = None) -> Future:
+    def run(self, f: Callable[..., Any], *args: Any, block: int | None = None, **shared: Any) -> Future:
         """Submit one task, at the home of ``block`` while that worker lives."""
-        key = f"residua-{getattr(f, '__name__', 'task').strip('_')}-{self.token}{secrets.token_hex(8)}"
-        place = {} if block is None else {"workers": [self.homes[block % len(self.homes)]], "allow_other_workers": True}
-        return self.client.submit(f, *args, key=key, pure=False, **place)
+        key = f"residua-{getattr(f, '__name__', 'task').strip('_<>')}-{self.token}{secrets.token_hex(8)}"
+        place = {} if block is None else {"workers": [self._home(block)], "allow_other_workers": True}
+        return self.client.submit(f, *args, key=key, pure=False, **place, **shared)
 
-    def each(self, f: Callable[..., Any], *arguments: Sequence[Any]) -> list[Future]:
-        """Submit ``f`` for every block, given the block's item of each of ``arguments``."""
-        return [self.run(f, *items, block=b) for b, items in enumerate(zip(*arguments, strict=True))]
+    def _home(self, block: int) -> str:
+        return self.homes[block % len(self.homes)]
+
+    def each(self, f: Callable[..., Any], *arguments: Iterable[Any], **shared: Any) -> list[Future]:
+        """Submit ``f`` for every block, given the block's item of each of ``arguments``, and ``shared``."""
+        return [self.run(f, *items, block=b, **shared) for b, items in enumerate(zip(*arguments, strict=True))]
 
     def fetch(self, futures: Sequence[Future]) -> list[Any]:
         """Return the results of the futures, which should be small."""
         with self.guarded():
-            self._await(list(futures))
+            self._await(futures)
             return self.client.gather(list(futures))
 
     def gang(self, f: Callable[..., Any], *arguments: Sequence[Any]) -> tuple[Any, dict[str, list[Future]]]:
@@ -113,7 +112,7 @@ class Cluster:
         """Run a gang; None where a worker died in the meantime, an error of a member as itself."""
         self._replace_dead()
         token = self.token + secrets.token_hex(8)
-        addresses = [self.homes[b % len(self.homes)] for b in range(len(items))]
+        addresses = [self._home(b) for b in range(len(items))]
         try:
             self.client.run(open_boxes, token, addresses, workers=list(set(addresses)))
         except (OSError, KeyError, ValueError):
@@ -126,10 +125,8 @@ class Cluster:
             )
             for b, (address, row) in enumerate(zip(addresses, items, strict=True))
         ]
-        if self._all_finish(futures, addresses):
+        if self._all_finish(token, futures, addresses):
             return futures
-        self.client.run(close_boxes, token, on_error="ignore")
-        self._all_finish(futures, addresses, wait_for_all=True)
         errors = [future.exception() for future in futures if future.status == "error"]
         self.client.cancel(futures)
         for error in errors:
@@ -137,44 +134,41 @@ class Cluster:
                 raise error
         return None
 
-    def _all_finish(self, futures: list[Future], addresses: Sequence[str], wait_for_all: bool = False) -> bool:
-        """Wait until all have a result; False as soon as one fails, or, ``wait_for_all``, once all have ended."""
-        pending = list(futures)
+    def _all_finish(self, token: str, futures: list[Future], addresses: Sequence[str]) -> bool:
+        """Wait until all members have a result; as soon as one fails or dies, end the others: False once they have."""
+        pending, failed = dict(zip(futures, addresses, strict=True)), False
         while pending:
+            before = failed
             try:
                 with self.client.as_current():
-                    pending = list(wait(pending, timeout=POLL, return_when="FIRST_COMPLETED").not_done)
+                    done = wait(list(pending), timeout=POLL, return_when="FIRST_COMPLETED").done
+                failed = failed or any(future.status == "error" for future in done)
             except TimeoutError:
                 alive = self._alive()
-                if wait_for_all:
-                    pending = [future for future in pending if addresses[futures.index(future)] in alive]
-                elif not alive.issuperset(addresses):
-                    return False
-                else:
+                done = {future for future, address in pending.items() if address not in alive}
+                failed = failed or not alive.issuperset(addresses)
+                if not failed:
                     self._check_stranded()
-            if not wait_for_all and any(future.status == "error" for future in futures):
-                return False
-        return all(future.status == "finished" for future in futures)
+            if failed and not before:
+                self.client.run(close_boxes, token, on_error="ignore")
+            pending = {future: address for future, address in pending.items() if future not in done}
+        return not failed
 
     def _results(self, futures: list[Future]) -> tuple[Any, dict[str, list[Future]]]:
         if len(self.homes) > 1:  # the loss of one worker costs no computing before it
             self.client.replicate(futures, n=2)
-        small = self.fetch(self.each(_small, futures))
+        small = self.fetch(self.each(lambda result: result[0], futures))
         for category, message in dict.fromkeys(warning for _, _, recorded in small for warning in recorded):
             warnings.warn(message, category, stacklevel=4)
         value, names, _ = small[0]
-        return value, {name: self.each(_column, futures, [name] * len(futures)) for name in names}
+        return value, {name: self.each(lambda result, name: result[1][name], futures, name=name) for name in names}
 
     def _replace_dead(self) -> None:
-        """Give the blocks of dead workers to others."""
+        """Give the blocks of dead workers to others, new ones first."""
         alive = sorted(self._alive())
-        spare = [address for address in alive if address not in self.homes]
-        homes: list[str] = []
-        for address in self.homes:
-            if spare and (address not in alive or address in homes):
-                address = spare.pop()
-            homes.append(address if address in alive else alive[len(homes) % len(alive)])
-        self.homes = homes
+        others = cycle([*(address for address in alive if address not in self.homes), *alive])
+        stays = [home in alive and home not in self.homes[:k] for k, home in enumerate(self.homes)]
+        self.homes = [home if stay else next(others) for home, stay in zip(self.homes, stays, strict=True)]
 
     def _alive(self) -> set[str]:
         """Return the workers' addresses, of which there has to be one before long."""
@@ -191,7 +185,7 @@ class Cluster:
             time.sleep(min(POLL, PATIENCE) / 4)
         raise self._lost()
 
-    def _await(self, futures: list[Future]) -> None:
+    def _await(self, futures: Sequence[Future]) -> None:
         while futures:
             if self.client.status != "running":
                 raise self._lost()
@@ -205,7 +199,10 @@ class Cluster:
 
     def _check_stranded(self) -> None:
         """Refuse to wait for a task that no worker may run: the one that it belongs to has died with all copies."""
-        if self.client.run_on_scheduler(_stranded, self.token):
+        token = self.token
+        if self.client.run_on_scheduler(
+            lambda dask_scheduler: any(token in str(task.key) for task in dask_scheduler.unrunnable)
+        ):
             raise WorkersLost("results were lost with all workers that had a copy; build the graph anew, then go on.")
 
     @contextmanager
@@ -233,7 +230,7 @@ class Cluster:
         )
 
 
-def _member(f: Callable[..., Any], token: str, rank: int, addresses: Sequence[str], *items: Any) -> Result:
+def _member(f: Callable[..., Any], token: str, rank: int, addresses: Sequence[str], *items: Any) -> tuple[Any, dict]:
     """Run one member of a gang; outside the worker's pool of threads, where two of them might wait for one place."""
     secede()
     numba.set_num_threads(min(get_worker().state.nthreads, config.NUMBA_NUM_THREADS))  # type: ignore[attr-defined]
@@ -251,9 +248,8 @@ class _Recorder:
     def __enter__(self) -> list[warnings.WarningMessage]:
         with self.lock:
             if not self.members:
-                self.catcher = warnings.catch_warnings(record=True)
+                self.catcher = warnings.catch_warnings(record=True, action="always")
                 self.recorded: Any = self.catcher.__enter__()
-                warnings.simplefilter("always")
             self.members += 1
             return self.recorded
 
@@ -265,15 +261,3 @@ class _Recorder:
 
 
 _recorder = _Recorder()
-
-
-def _small(result: Result) -> tuple[Any, list[str], Warnings]:
-    return result[0]
-
-
-def _column(result: Result, name: str) -> np.ndarray:
-    return result[1][name]
-
-
-def _stranded(token: str, dask_scheduler: Any) -> bool:
-    return any(token in str(task.key) for task in dask_scheduler.unrunnable)

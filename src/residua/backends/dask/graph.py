@@ -6,19 +6,19 @@ S = D^-1/2 A D^-1/2,   rows in the order of the node table, cut into blocks of n
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from distributed import Client, Future
 
 from residua.backends.dask import shuffle
-from residua.backends.dask.blocks import Block, counts, make_block
+from residua.backends.dask.blocks import Block, even_bounds, make_block
 from residua.backends.dask.cluster import Cluster
 from residua.backends.dask.exchange import Gang
 from residua.backends.dask.matrix import BlockGraph
-from residua.backends.dask.tables import NodeTable, edge_parts, read_frame
-from residua.backends.dask.vectors import Vector, flat, from_numpy
+from residua.backends.dask.tables import NodeTable, frame_parts, read_frame
+from residua.backends.dask.vectors import Vector, from_numpy
 from residua.graph import Graph
 from residua.validation import check_count, check_graph
 
@@ -45,7 +45,7 @@ class DistributedGraph:
         ids: np.ndarray | None = None,
     ):
         self.cluster, self.blocks, self.table, self._ids = cluster, list(blocks), table, ids
-        halo, entries, loops = zip(*cluster.fetch(cluster.each(counts, blocks)), strict=True)
+        halo, entries, loops = zip(*cluster.fetch(cluster.each(Block.counts, blocks)), strict=True)
         self.S = BlockMatrix(self, np.diff(bounds), np.array(halo))
         if not sum(entries):
             raise ValueError(f"graph has no edges ({self.n_nodes} nodes); give at least one edge of positive weight.")
@@ -91,10 +91,11 @@ class DistributedGraph:
             check_count(blocks, "blocks", 1)
         cluster = Cluster(client, blocks)
         with cluster.guarded():
-            table = NodeTable(cluster, read_frame(nodes, "nodes", (id,)), id)
-            names = shuffle.EdgeNames(source, target, weight)
-            parts = edge_parts(cluster, read_frame(edges, "edges", [n for n in names if n]), names)
-            placed = shuffle.placed_edges(cluster, parts, table.ids.parts, table.bounds, skip_unknown)
+            table = NodeTable(cluster, read_frame(nodes, "nodes", [id]), id)
+            names = {"source": source, "target": target} | ({} if weight is None else {"weight": weight})
+            parts = frame_parts(cluster, read_frame(edges, "edges", names.values()), names.values())
+            rows = [cluster.run(shuffle.edge_rows, part, names) for part in parts]
+            placed = shuffle.placed_edges(rows, table.ids, skip_unknown)
             return cls(cluster, shuffle.build_blocks(cluster, placed, table.bounds, self_loops), table.bounds, table)
 
     @classmethod
@@ -103,10 +104,10 @@ class DistributedGraph:
         cluster = Cluster(client, blocks)
         A = check_graph(graph).adjacency()
         bounds = even_bounds(graph.n_nodes, cluster.blocks)
-        pieces = [(A[bounds[b] : bounds[b + 1]], int(bounds[b])) for b in range(cluster.blocks)]
-        blocks_ = [cluster.run(make_block, piece, first, bounds, block=b) for b, (piece, first) in enumerate(pieces)]
+        pieces = [A[first:last] for first, last in pairwise(bounds)]
         with cluster.guarded():
-            return cls(cluster, blocks_, bounds, ids=np.asarray(graph.nodes))
+            dealt = cluster.each(make_block, pieces, bounds[:-1], bounds=bounds)
+            return cls(cluster, dealt, bounds, ids=np.asarray(graph.nodes))
 
     @property
     def n_nodes(self) -> int:
@@ -115,7 +116,7 @@ class DistributedGraph:
     def __repr__(self) -> str:
         return f"DistributedGraph({self.n_nodes} nodes, {self.n_edges} edges, {len(self.blocks)} blocks)"
 
-    def gang(self, f: Callable[..., Any], *items: Any, **shared: Any) -> tuple[Any, dict[str, Vector]]:
+    def gang(self, f: Callable[..., Any], *items: Vector, **shared: Any) -> tuple[Any, dict[str, Vector]]:
         """Run ``f(graph, ...)`` for all blocks at once, each on its own rows: the code of one machine.
 
         Parameters
@@ -123,7 +124,7 @@ class DistributedGraph:
         f : callable
             Gets a ``BlockGraph``, the part of each of ``items`` that belongs to it, and ``shared``. Returns a small
             value, the same in every block, and arrays by name.
-        items : Vector or None
+        items : Vector
             Columns over the nodes.
         shared : Any
             Goes to every block as it is.
@@ -133,8 +134,11 @@ class DistributedGraph:
         value : Any
         columns : dict of str to Vector
         """
-        parts = [item.parts if isinstance(item, Vector) else [item] * len(self.blocks) for item in items]
-        value, columns = self.cluster.gang(partial(_on_block, f, shared), self.blocks, *parts)
+
+        def member(gang: Gang, block: Block, *parts: Any) -> Any:
+            return f(BlockGraph(block, gang), *parts, **shared)
+
+        value, columns = self.cluster.gang(member, self.blocks, *(item.parts for item in items))
         return value, {name: Vector(self.cluster, found, self.S.sizes) for name, found in columns.items()}
 
     @property
@@ -154,7 +158,7 @@ class DistributedGraph:
     def vector(self, values: Any, name: str = "values") -> Vector:
         """Return a number for each node, given as a column of the node table, an array in their order, or a Vector."""
         if isinstance(values, str):
-            return self.columns([values]).map(flat)
+            return self.columns([values]).map(lambda column: column[:, 0])
         if isinstance(values, Vector):
             if not np.array_equal(values.sizes, self.S.sizes):
                 raise ValueError(
@@ -188,17 +192,4 @@ class BlockMatrix:
 
     def product(self, vector: Vector) -> Vector:
         """Return ``S v`` of v (n, k)."""
-        return self.graph.gang(_product, vector)[1]["product"]
-
-
-def even_bounds(n: int, blocks: int) -> np.ndarray:
-    """Return the first row of each block, and n."""
-    return np.linspace(0, n, blocks + 1).astype(np.int64)
-
-
-def _on_block(f: Callable[..., Any], shared: dict[str, Any], gang: Gang, block: Block, *items: Any) -> Any:
-    return f(BlockGraph(block, gang), *items, **shared)
-
-
-def _product(graph: BlockGraph, V: np.ndarray) -> tuple[None, dict[str, np.ndarray]]:
-    return None, {"product": graph.S @ V}
+        return self.graph.gang(lambda graph, V: (None, {"product": graph.S @ V}), vector)[1]["product"]

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
+from scipy.sparse import csgraph
 
 from residua.backends.dask.blocks import Block
 from residua.backends.dask.exchange import Gang
@@ -19,7 +20,7 @@ from residua.backends.dask.noise import hashed_noise
 from residua.linalg import Matrix, Sparse
 from residua.linalg.kernels import rows as kernels
 from residua.linalg.kernels.traces import low_traces, power_traces
-from residua.linalg.operator import SMALL_PRODUCT, Given, Noise
+from residua.linalg.operator import Given, Noise, connected_components
 from residua.linalg.workspace import cached_property
 
 
@@ -45,10 +46,9 @@ class RowBlock(Matrix):
 
     def __init__(self, local: Sparse, ids: np.ndarray, sends: dict[int, np.ndarray], halo: Sequence[int], rows: Gang):
         self.local, self.ids, self.sends, self.halo, self.rows = local, ids, sends, list(halo), rows
-        self.n_local, self.nnz = len(local.indptr) - 1, len(local.indices)
+        self.n_local, self.nnz = local.n_local, local.nnz
         sizes = rows.gather(self.n_local)
-        self.shape = (sum(sizes), sum(sizes))
-        self.first = sum(sizes[: rows.rank])
+        self.shape, self.first = (sum(sizes), sum(sizes)), sum(sizes[: rows.rank])
 
     @classmethod
     def of(cls, block: Block, rows: Gang) -> RowBlock:
@@ -78,50 +78,37 @@ class RowBlock(Matrix):
         S, k = self.local, V.shape[1]
         E = self.with_halo(np.asarray(V, self.dtype))
         out = np.empty((self.n_local, k)) if out is None else out
-        small = self.nnz * k < SMALL_PRODUCT
-        blocks = np.array([0, self.n_local]) if small else S.blocks
+        small, blocks = S.dealt(k)
         dots = np.zeros((len(blocks) - 1, k))
         if k:
             Z, q = (None, None) if Z is None else (np.ascontiguousarray(Z, float), np.asarray(q, float))
-            matrix = (blocks, S.indptr, S.indices, S.weights, S.scale, *S.coded)
+            matrix = (blocks, *S.arrays, *S.coded)
             kernels.combine_columns(small, *matrix, E, np.asarray(p, float), Z, q, out, dots if inner else None)
         return out, self.rows.sum(dots.sum(axis=0)) if inner else np.empty(0)
-
-    def _row_of_entry(self) -> np.ndarray:
-        return np.repeat(np.arange(self.n_local), np.diff(self.local.indptr))
 
     def submatrix(self, rows: np.ndarray) -> RowBlock:
         """Return the principal submatrix on ``rows``: positions here, in increasing order."""
         S, n = self.local, self.n_local
         keep = np.zeros(n, bool)
         keep[rows] = True
-        row = self._row_of_entry()
-        stays = keep[row] & self.with_halo(keep)[S.indices]
+        needed = self.with_halo(keep)
+        A = S.adjacency[keep]
         # A row of the halo whose neighbours here are all gone is needed no more.
-        needed = np.zeros(len(self.ids), bool)
-        needed[S.indices[stays]] = True
-        needed[:n] = keep
+        needed[n:] &= np.bincount(A.indices, minlength=len(needed))[n:] > 0
+        A = A[:, needed]
+        A.sort_indices()
+        local = Sparse(A.indptr, A.indices, None if S.weights is None else A.data, S.scale[needed])
         still = np.split(needed[n:], np.cumsum(self.halo)[:-1])[: len(self.halo)]
-        place = np.cumsum(needed) - 1
         asked = zip(self.sends.items(), self._swap(still), strict=True)
+        place = np.cumsum(keep) - 1
         sends = {to: place[need[flags]] for (to, need), flags in asked if flags.any()}
-        indptr = np.concatenate([[0], np.cumsum(np.bincount(row[stays], minlength=n)[keep])])
-        weights = None if S.weights is None else S.weights[stays]
-        local = Sparse(indptr, place[S.indices[stays]], weights, S.scale[needed])
         return RowBlock(local, self.ids[needed], sends, [int(f.sum()) for f in still if f.any()], self.rows)
 
-    def _own_rows(self) -> sp.csr_array:
-        """Return the rows of S here, with its values written out; columns by their places in the whole graph."""
-        S = self.local
-        values = S.scale[self._row_of_entry()] * S.scale[S.indices] * (1.0 if S.weights is None else S.weights)
-        shape = self.n_local, int(self.ids.max(initial=0)) + 1
-        return sp.csr_array((values, self.ids[S.indices], S.indptr), shape=shape)
-
     def diagonal(self) -> np.ndarray:
-        loops = self.local.indices == self._row_of_entry()
-        out = np.zeros(self.n_local)
-        out[self.local.indices[loops]] = self._own_rows().data[loops]
-        return out
+        return self.local.diagonal()
+
+    def inverse_scale(self) -> np.ndarray:
+        return self.local.inverse_scale()
 
     def noise(self, alpha: float, rng: np.random.Generator) -> Noise:
         return hashed_noise(self.local, self.ids, alpha, int(rng.integers(1 << 62)))
@@ -133,24 +120,21 @@ class RowBlock(Matrix):
         n, first, second, entries, squares = self.rows.sum(np.array([self.n_local, *low, self.nnz, degree @ degree]))
         if squares > budget * max(entries, 1):
             return np.array([n, first, second])
-        ones, arrays = self._with_rows_of_halo()
-        high = power_traces(*arrays, ones, S.blocks).sum(axis=0)
+        rows = self._with_rows_of_halo()
+        high = power_traces(rows.indptr, rows.indices, rows.data, np.ones(rows.shape[1]), S.blocks).sum(axis=0)
         return np.array([n, first, second, *self.rows.sum(high)])
 
-    def _with_rows_of_halo(self) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Return ones for each column, and rows of S here and at the halo: borders, columns, values."""
-        own = self._own_rows()
-        parts = [(np.diff(own.indptr), own.indices, own.data)]
-        asked = [own[need] for need in self.sends.values()]
-        sent = [[np.diff(part.indptr), part.indices, part.data] for part in asked]
-        parts += zip(*(self._swap(list(pieces)) for pieces in zip(*sent, strict=True)), strict=True)
-        lengths, ids, values = (np.concatenate(pieces) for pieces in zip(*parts, strict=True))
-        every = np.concatenate([self.ids, np.setdiff1d(ids, self.ids)])
-        order = np.argsort(every)
-        columns = order[np.searchsorted(every, ids, sorter=order)].astype(np.int32)
-        indptr = np.full(len(every) + 1, len(ids))
+    def _with_rows_of_halo(self) -> sp.csr_array:
+        """Return rows of S here and at the halo, and empty ones for other neighbours of the halo."""
+        own = self.local.to_scipy()
+        asked = [own, *(own[need] for need in self.sends.values())]
+        parts = zip(*((np.diff(A.indptr), self.ids[A.indices], A.data) for A in asked), strict=True)
+        lengths, ids, values = (np.concatenate([mine, *self._swap(sent)]) for mine, *sent in parts)
+        columns, names = pd.factorize(np.concatenate([self.ids, ids]))  # the halo's places stay, others come after it
+        indptr = np.full(len(names) + 1, len(ids))
         indptr[: len(lengths) + 1] = np.concatenate([[0], np.cumsum(lengths)])
-        return np.ones(len(every)), (indptr, columns, values)
+        shape = (len(names), len(names))
+        return sp.csr_array((values, columns[len(self.ids) :].astype(np.int32), indptr), shape=shape)
 
     @cached_property
     def _components(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
@@ -158,16 +142,13 @@ class RowBlock(Matrix):
 
         The last number is how many there are that span several members.
         """
-        row, column, n = self._row_of_entry(), self.local.indices, self.n_local
-        own = column < n
-        pattern = sp.csr_array((np.ones(own.sum(), np.int8), (row[own], column[own])), shape=(n, n))
-        count, part = connected_components(pattern, directed=False)
-        names = self.first + np.arange(count)  # no more components than rows, so names are unique
-        reach = self.with_halo(names[part])
-        pairs = np.unique(np.column_stack([reach[row[~own]], reach[column[~own]]]), axis=0)
-        across, joined, total = self.rows.gather(pairs, _joined)
-        mine = np.flatnonzero((across >= self.first) & (across < self.first + count))
-        return part, across[mine] - self.first, joined[mine], total
+        n = self.n_local
+        part = connected_components([self.local], len(self.ids))
+        names = self.first + part  # no more components than rows, so names are unique
+        pairs = np.column_stack([names[n:], self.with_halo(names[:n])[n:]])
+        across, joined, total = self.rows.gather(np.unique(pairs, axis=0), _joined)
+        mine = np.flatnonzero((across >= self.first) & (across < self.first + n))
+        return part[:n], across[mine] - self.first, joined[mine], total
 
     def component_sums(self, values: np.ndarray) -> np.ndarray:
         part, across, joined, total = self._components
@@ -175,19 +156,13 @@ class RowBlock(Matrix):
         inside[across] = self.rows.sum(np.bincount(joined, inside[across], total))[joined]
         return inside[part]
 
-    def inverse_scale(self) -> np.ndarray:
-        scale = self.local.scale[: self.n_local]
-        used = (scale > 0) & (np.diff(self.local.indptr) > 0)
-        return np.divide(1.0, scale, out=np.zeros(self.n_local), where=used)
-
 
 def _joined(pairs: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray, int]:
     """Return the names in some pairs, in order, the component of each, and how many components there are."""
     both = np.concatenate(pairs)
     names, at = np.unique(both, return_inverse=True)
-    at = at.reshape(both.shape)
-    graph = sp.csr_array((np.ones(len(at), np.int8), (at[:, 0], at[:, 1])), shape=(len(names),) * 2)
-    count, label = connected_components(graph, directed=False)
+    graph = sp.csr_array((np.ones(len(both), np.int8), at.reshape(both.shape).T), shape=(len(names),) * 2)
+    count, label = csgraph.connected_components(graph, directed=False)
     return names, label, count
 
 

@@ -12,10 +12,10 @@ from typing import Any, cast
 import numpy as np
 from distributed import Client
 
-from residua.backends.dask.base import features_of_block
 from residua.backends.dask.graph import DistributedGraph
 from residua.backends.dask.matrix import BlockGraph
-from residua.backends.dask.vectors import Vector, column
+from residua.backends.dask.vectors import Vector
+from residua.bases.base import Base
 from residua.bases.neighbours import neighbour_features as features_of
 from residua.field import Conditional, CorrelationFit, Correlator
 from residua.field.observed import Observed
@@ -24,7 +24,7 @@ from residua.graph import Graph
 from residua.linalg import Lanczos
 from residua.validation import MIN_LABELS, check_count
 
-Found = tuple[Any, dict[str, np.ndarray]]  # of a member: a small value, and columns at its rows
+Found = tuple[Any, dict[str, Any]]  # of a member: a small value, and columns at its rows
 
 
 @dataclass(frozen=True)
@@ -74,15 +74,15 @@ def fit_correlation(
     graph = as_distributed(client, graph)
     check_count(random_state, "random_state", 0)
     strategy = check_strategy(logdet, random_state)
+
+    def member(graph: BlockGraph, y: np.ndarray) -> Found:
+        labelled = check_labels(graph, y, "residual")
+        return without_rows(Correlator(graph, labelled, strategy)(y[labelled])), {}
+
     with graph.cluster.guarded():
         y = graph.vector(residual, "residual")
-        found, _ = graph.gang(_fit_correlation, y, strategy=strategy)
-    return from_cluster(found, graph, y)
-
-
-def _fit_correlation(graph: BlockGraph, y: np.ndarray, strategy: Lanczos) -> Found:
-    labelled = check_labels(graph, y, "residual")
-    return without_rows(Correlator(graph, labelled, strategy)(y[labelled])), {}
+        found, _ = graph.gang(member, y)
+    return replace(found, source=ObservedOnCluster(found.source, graph, y))
 
 
 def without_rows(fit: CorrelationFit) -> CorrelationFit:
@@ -97,23 +97,23 @@ class ObservedOnCluster:
 
     Attributes
     ----------
+    seen : Observed
+        What the fit took, without rows.
     graph : DistributedGraph
         The graph.
     y : Vector
         Labels or residuals, NaN where unknown.
     X : Vector or None
-        Features of a linear base.
-    base : LinearBase or None
-        A linear base that was fitted with the correlation.
-    seen : Observed
-        What the fit took, without rows.
+        Features of a linear base that was fitted with the correlation.
+    base : residua.bases.linear.LinearBase or None
+        That base.
     """
 
+    seen: Observed = field(repr=False)
     graph: DistributedGraph
     y: Vector
-    X: Vector | None
-    base: Any
-    seen: Observed = field(repr=False)
+    X: Vector | None = None
+    base: Base | None = None
 
     def interval(self, a: np.ndarray, t: int, coverage: float) -> tuple[float, float]:
         return self._ask("interval", a, t, coverage)
@@ -122,24 +122,16 @@ class ObservedOnCluster:
         return self._ask("log_likelihood", a)
 
     def _ask(self, question: str, *given: Any) -> Any:
+        seen, base = self.seen, self.base
+
+        def member(graph: BlockGraph, y: np.ndarray, *X: np.ndarray) -> Found:
+            labelled = ~np.isnan(y)
+            design = None if base is None else base.design(X[0][labelled])
+            here = replace(seen, graph=graph, labelled=labelled, y=y[labelled], design=design)
+            return getattr(here, question)(*given), {}
+
         with self.graph.cluster.guarded():
-            return self.graph.gang(_ask, self.y, self.X, base=self.base, seen=self.seen, question=(question, given))[0]
-
-
-def from_cluster(
-    fit: CorrelationFit, graph: DistributedGraph, y: Vector, X: Vector | None = None, base: Any = None
-) -> CorrelationFit:
-    """Return a fit that asks the cluster where its likelihood is wanted again."""
-    return replace(fit, source=ObservedOnCluster(graph, y, X, base, cast(Observed, fit.source)))
-
-
-def _ask(
-    graph: BlockGraph, y: np.ndarray, X: np.ndarray | None, base: Any, seen: Observed, question: tuple[str, tuple]
-) -> Found:
-    labelled = ~np.isnan(y)
-    design = None if base is None else base.design(features_of_block(X, y))[labelled]
-    here = replace(seen, graph=graph, labelled=labelled, y=y[labelled], design=design)
-    return getattr(here, question[0])(*question[1]), {}
+            return self.graph.gang(member, self.y, *([] if self.X is None else [self.X]))[0]
 
 
 def predict(
@@ -179,18 +171,18 @@ def predict(
     if isinstance(alpha, CorrelationFit):
         beta = alpha.beta if beta is None else beta
         alpha = alpha.alpha["edge"]
-    settings = {"alpha": alpha, "beta": 1.0 if beta is None else beta, "draws": draws, "random_state": random_state}
+    precision = 1.0 if beta is None else beta
+
+    def member(graph: BlockGraph, r: np.ndarray, *base: np.ndarray) -> Found:
+        labelled = check_labels(graph, r, "residual", 1)
+        conditional = Conditional(graph, labelled, alpha, precision, draws=draws, random_state=random_state)
+        variance = conditional.variance()
+        mean = sum(base, conditional.conditional_mean(r))
+        return None, {"mean": mean, "variance": variance.value, "variance_stderr": variance.stderr}
+
     with graph.cluster.guarded():
-        _, found = graph.gang(_predict, graph.vector(residual, "residual"), base, **settings)
+        _, found = graph.gang(member, graph.vector(residual, "residual"), *([] if base is None else [base]))
     return Predicted(**found)
-
-
-def _predict(graph: BlockGraph, r: np.ndarray, base: np.ndarray | None, **settings: Any) -> Found:
-    labelled = check_labels(graph, r, "residual", 1)
-    conditional = Conditional(graph, labelled, **settings)
-    mean, variance = conditional.conditional_mean(r), conditional.variance()
-    mean = mean if base is None else mean + base
-    return None, {"mean": mean, "variance": np.asarray(variance.value), "variance_stderr": np.asarray(variance.stderr)}
 
 
 def propagate(client: Client, values: Any, graph: Any, *, fallback: float | None = None) -> Vector:
@@ -208,16 +200,16 @@ def propagate(client: Client, values: Any, graph: Any, *, fallback: float | None
         Number for nodes that no known value reaches; by default the mean of the known values.
     """
     graph = as_distributed(client, graph)
+
+    def member(graph: BlockGraph, values: np.ndarray) -> Found:
+        filled, unreached = fill(values, check_labels(graph, values, "values", 1), graph, fallback)
+        count, number = graph.rows.count(unreached), graph.rows.max(np.max(filled[unreached], initial=-np.inf))
+        if count:
+            warnings.warn(f"{count} nodes are in components without a label; they get {number:.4g}.", stacklevel=2)
+        return None, {"filled": filled}
+
     with graph.cluster.guarded():
-        return graph.gang(_propagate, graph.vector(values), fallback=fallback)[1]["filled"]
-
-
-def _propagate(graph: BlockGraph, values: np.ndarray, fallback: float | None) -> Found:
-    filled, unreached = fill(values, check_labels(graph, values, "values", 1), graph, fallback)
-    count, number = graph.rows.count(unreached), graph.rows.max(np.max(filled[unreached], initial=-np.inf))
-    if count:
-        warnings.warn(f"{count} nodes are in components without a label; they get {number:.4g}.", stacklevel=2)
-    return None, {"filled": filled}
+        return graph.gang(member, graph.vector(values))[1]["filled"]
 
 
 def neighbour_features(client: Client, X: Any, graph: Any, *, hops: int = 2, degree: bool = True) -> Vector:
@@ -238,14 +230,14 @@ def neighbour_features(client: Client, X: Any, graph: Any, *, hops: int = 2, deg
     """
     graph = as_distributed(client, graph)
     check_count(hops, "hops", 0)
+
+    def member(graph: Any, X: np.ndarray) -> Found:
+        return None, {"features": features_of(graph, X.reshape(len(X), -1), hops, degree)}
+
     with graph.cluster.guarded():
         names = isinstance(X, list | tuple) and all(isinstance(name, str) for name in X)
-        given = (graph.columns(list(X)) if names else graph.vector(X, "X")).map(column)
-        return graph.gang(_neighbour_features, given, hops=hops, degree=degree)[1]["features"]
-
-
-def _neighbour_features(graph: Any, X: np.ndarray, hops: int, degree: bool) -> Found:
-    return None, {"features": features_of(graph, X, hops, degree)}
+        given = graph.columns(X) if names else graph.vector(X, "X")
+        return graph.gang(member, given)[1]["features"]
 
 
 def check_labels(graph: BlockGraph, y: np.ndarray, name: str, least: int = MIN_LABELS) -> np.ndarray:

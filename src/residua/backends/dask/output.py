@@ -41,51 +41,39 @@ def write_parquet(columns: Mapping[str, Vector], path: str | os.PathLike[str]) -
     """
     target = check_folder(path)
     first = next(iter(columns.values()))
-    folder = target.with_name(f".residua-{secrets.token_hex(8)}.tmp")
+    folder, old = (target.with_name(f".residua-{secrets.token_hex(8)}.{kind}") for kind in ("tmp", "old"))
     folder.mkdir()
     try:
-        names = list(columns)
-        files = [str(folder / f"part-{b:05d}.parquet") for b in range(len(first.parts))]
-        others = [vector.parts for vector in columns.values()]
-        cluster = first.cluster
-        items = zip(files, *others, strict=True)
-        rows = cluster.fetch(
-            [cluster.run(_write, names, file, *parts, block=b) for b, (file, *parts) in enumerate(items)]
-        )
-        missing = [file for file in files if not Path(file).exists()]
+        files = [folder / f"part-{b:05d}.parquet" for b in range(len(first.parts))]
+        parts = [vector.parts for vector in columns.values()]
+        rows = first.cluster.fetch(first.cluster.each(_write, files, *parts, names=list(columns)))
+        missing = [file for file in files if not file.exists()]
         if missing or sum(rows) != len(first):
             raise OSError(
                 f"{len(missing)} of {len(files)} parts written by workers cannot be seen here; give output= on a file "
                 "system that this process and every worker share."
             )
-        _move(folder, target)
+        for stray in set(folder.iterdir()) - set(files):  # what a killed worker left half written
+            stray.unlink()
+        if target.exists():
+            os.rename(target, old)
+        try:
+            os.rename(folder, target)
+        except OSError:
+            if old.exists():
+                os.rename(old, target)
+            raise
+        shutil.rmtree(old, ignore_errors=True)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return target
 
 
-def _write(names: list[str], file: str, *parts: Any) -> int:
+def _write(file: Path, *parts: Any, names: list[str]) -> int:
     """Write one part, under another name until it is whole: a task may be run again after its worker was killed."""
     frame = pd.DataFrame({name: np.asarray(part) for name, part in zip(names, parts, strict=True)})
-    temporary = f"{file}.{secrets.token_hex(4)}"
-    Path(file).parent.mkdir(exist_ok=True)  # a worker that does not share the folder writes into one of its own
+    temporary = file.with_name(f"{file.name}.{secrets.token_hex(4)}")
+    file.parent.mkdir(exist_ok=True)  # a worker that does not share the folder writes into one of its own
     frame.to_parquet(temporary, index=False)
     os.replace(temporary, file)
     return len(frame)
-
-
-def _move(folder: Path, target: Path) -> None:
-    for stray in folder.iterdir():  # what a killed worker left half written
-        if stray.suffix != ".parquet":
-            stray.unlink()
-    if not target.exists():
-        os.rename(folder, target)
-        return
-    old = target.with_name(f".residua-{secrets.token_hex(8)}.old")
-    os.rename(target, old)
-    try:
-        os.rename(folder, target)
-    except OSError:
-        os.rename(old, target)
-        raise
-    shutil.rmtree(old, ignore_errors=True)

@@ -9,22 +9,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
 from distributed import Client
 
-from residua.backends.dask.base import DaskRegressor, LinearBase, features_of_block
+from residua.backends.dask import model
+from residua.backends.dask.base import DaskRegressor, LinearBase, no_features
 from residua.backends.dask.graph import DistributedGraph
-from residua.backends.dask.model import (
-    Found,
-    check_labels,
-    check_strategy,
-    from_cluster,
-    neighbour_features,
-    without_rows,
-)
 from residua.backends.dask.output import check_folder, write_parquet
 from residua.backends.dask.vectors import Vector
 from residua.bases.base import Base, Outcome, Task
@@ -141,26 +134,32 @@ def fit(
     check_share(coverage, "coverage")
     check_count(draws, "draws", 2)
     check_count(hops, "hops", 0)
-    strategy = check_strategy(logdet, random_state)
-    tables: dict[str, Any] = {"source": source, "target": target_node, "weight": weight, "id": id}
-    graph = DistributedGraph.from_parquet(client, edges, nodes, **tables, blocks=blocks, skip_unknown=skip_unknown)
+    strategy = model.check_strategy(logdet, random_state)
+    names: Any = {"id": id, "source": source, "target": target_node, "weight": weight}
+    graph = DistributedGraph.from_parquet(client, edges, nodes, **names, blocks=blocks, skip_unknown=skip_unknown)
     with graph.cluster.guarded():
         blind = isinstance(base, str) and base in BASES and not BASES[base].features
-        names = [] if blind else _feature_names(graph, target, id, features)
+        chosen = [] if blind else _feature_names(graph, target, id, features)
         y = graph.vector(target)
-        X, columns = _features(client, graph, names, hops)
-        regressor: Any
+        X, columns = _features(client, graph, chosen, hops)
+        given: Any
+        elsewhere = []  # residuals and predictions of a base that is not fitted with the correlation
         if isinstance(base, str):
-            regressor, residual, predicted = LinearBase("mean" if base == "linear" and X is None else base), None, None
+            given = LinearBase("mean" if base == "linear" and not columns else base)
+        elif columns:
+            given = base if isinstance(base, DaskRegressor) else DaskRegressor(base, random_state=random_state)
+            elsewhere = [given.fit(X, y, columns), given.predict(X, columns)]
         else:
-            regressor, residual, predicted = _cross_fitted(X, columns, y, base, random_state)
-        shared = {"base": getattr(regressor, "local", None), "target": target, "strategy": strategy}
-        value, predictions = graph.gang(_fit, y, X, residual, predicted, **shared, coverage=coverage, draws=draws)
-        local, found, width, r2 = value
+            raise ValueError("nodes has no column of numbers to predict from; give features, or use base='mean'.")
+        settings = {"target": target, "strategy": strategy, "coverage": coverage, "draws": draws}
+        (local, found, width, r2), predictions = graph.gang(
+            _fit, y, X, *elsewhere, base=None if elsewhere else given.local, **settings
+        )
         if local is not None:
-            regressor.local = local
-        found = from_cluster(found, graph, y if residual is None else residual, X, local)
-        result = DistributedFit(graph, regressor, found, found.beta, found.n_labelled, names, width, r2, predictions)
+            given.local = local
+        observed = model.ObservedOnCluster(found.source, graph, elsewhere[0] if elsewhere else y, X, local)
+        found = replace(found, source=observed)
+        result = DistributedFit(graph, given, found, found.beta, found.n_labelled, chosen, width, r2, predictions)
     if output is not None:
         result.write(output)
     return result
@@ -176,12 +175,12 @@ def _feature_names(graph: DistributedGraph, target: str, id: str, features: Sequ
     return [name for name in graph.table.number_columns() if name != target]
 
 
-def _features(client: Client, graph: DistributedGraph, names: list[str], hops: int) -> tuple[Vector | None, int]:
+def _features(client: Client, graph: DistributedGraph, names: list[str], hops: int) -> tuple[Vector, int]:
     """Return features (n, d) and d; empty cells are refused, since filling them is a choice."""
     if not names:
-        return None, 0
+        return no_features(graph.ids), 0
     X = graph.columns(names)
-    empty = X.total(_count_empty)
+    empty = X.total(lambda X: np.isnan(X).sum(axis=0))
     if empty.any():
         worst = int(np.argmax(empty))
         raise ValueError(
@@ -190,75 +189,42 @@ def _features(client: Client, graph: DistributedGraph, names: list[str], hops: i
         )
     if not hops:
         return X, len(names)
-    return neighbour_features(client, X, graph, hops=hops), len(names) * (hops + 1) + 2
-
-
-def _cross_fitted(
-    X: Vector | None, columns: int, y: Vector, base: Any, random_state: int
-) -> tuple[DaskRegressor, Vector, Vector]:
-    """Fit a regressor on dask arrays; return it, its out-of-fold residuals and its predictions."""
-    if X is None:
-        raise ValueError("nodes has no column of numbers to predict from; give features, or use base='mean'.")
-    given = base if isinstance(base, DaskRegressor) else DaskRegressor(base, random_state=random_state)
-    return given, given.fit(X, y, columns), given.predict(X, columns)
-
-
-class OutOfFold(Base):
-    """A base that was fitted elsewhere: its out-of-fold residuals and its predictions at the rows of a block."""
-
-    name = "regressor"
-
-    def __init__(self, residual: np.ndarray, predicted: np.ndarray):
-        self.residual, self.predicted = residual, predicted
-
-    def _fit(self, task: Task, correlation: Any) -> Outcome[Any]:
-        left = self.residual[task.labelled]
-        return Outcome(left, left)
-
-    def predict(self, graph: Any, X: np.ndarray) -> np.ndarray:
-        return self.predicted
+    return model.neighbour_features(client, X, graph, hops=hops), len(names) * (hops + 1) + 2
 
 
 def _fit(
     graph: Any,
     y: np.ndarray,
-    X: np.ndarray | None,
-    residual: np.ndarray | None,
-    predicted: np.ndarray | None,
+    X: np.ndarray,
+    *elsewhere: np.ndarray,
     base: Base | None,
     target: str,
-    **settings: Any,
-) -> Found:
+    strategy: Lanczos,
+    coverage: float,
+    draws: int,
+) -> model.Found:
     """Fit a linear base together with the correlation, or the correlation of what another base left, and predict."""
-    labelled = check_labels(graph, y, f"nodes, column {target!r}")
-    strategy = settings["strategy"]
-    task = Task(graph, features_of_block(X, y), y, labelled, folds=2, random_state=strategy.random_state)
-    local = base or OutOfFold(cast(np.ndarray, residual), cast(np.ndarray, predicted))
-    outcome = local.fit(task, Correlator(graph, labelled, strategy))
-    (width, r2), columns = _predictions(task, local, outcome, **settings)
-    return (base, without_rows(cast(CorrelationFit, outcome.correlation)), width, r2), columns
-
-
-def _predictions(
-    task: Task, base: Base, outcome: Outcome[Any], strategy: Lanczos, coverage: float, draws: int
-) -> tuple[tuple[float, float], dict[str, np.ndarray]]:
-    """Return the width of the interval, R2 at labels left out, and columns for every node."""
-    y, known, rows = task.y, task.labelled, task.graph.rows
+    labelled = model.check_labels(graph, y, f"nodes, column {target!r}")
+    correlator = Correlator(graph, labelled, strategy)
+    if base is None:
+        left, predicted = elsewhere[0][labelled], elsewhere[1]
+        outcome, design = Outcome(left, left, correlator(left)), None
+    else:
+        task = Task(graph, X, y, labelled, folds=2, random_state=strategy.random_state)
+        outcome, predicted, design = base.fit(task, correlator), base.predict(graph, X), base.design(X)
     fit = cast(CorrelationFit, outcome.correlation)
-    given: dict[str, Any] = {"draws": draws, "random_state": strategy.random_state, "design": base.design(task.X)}
-    conditional = Conditional(task.graph, known, fit.alpha, fit.beta, **given)
+    conditional = Conditional(
+        graph, labelled, fit.alpha, fit.beta, design=design, draws=draws, random_state=strategy.random_state
+    )
     residual = np.full(len(y), np.nan)
-    residual[known] = outcome.residual
-    n, total, squares = rows.sum(np.array([known.sum(), y[known].sum(), (outcome.base_out_of_fold_error**2).sum()]))
-    predicted = base.predict(task.graph, task.X)
-    found = Prediction(task.graph, y, predicted, residual, conditional, squares / n)
-    width = conformal_quantile(found.scores, coverage, rows)
-    left, spread = rows.sum(np.array([(found.leave_one_out.error**2).sum(), ((y[known] - total / n) ** 2).sum()]))
+    residual[labelled] = outcome.residual
+    errors = outcome.base_out_of_fold_error
+    n, total, squares = graph.rows.sum(np.array([len(errors), y[labelled].sum(), errors @ errors]))
+    found = Prediction(graph, y, predicted, residual, conditional, squares / n)
+    width = conformal_quantile(found.scores, coverage, graph.rows)
+    left_out = found.leave_one_out.error
+    error, spread = graph.rows.sum(np.array([left_out @ left_out, ((y[labelled] - total / n) ** 2).sum()]))
+    r2 = float(1 - error / max(spread, np.finfo(float).tiny))
     mean, margin = found.mean, width * found.std
     columns = {"prediction": mean, "std": found.std, "lower": mean - margin, "upper": mean + margin}
-    r2 = float(1 - left / max(spread, np.finfo(float).tiny))
-    return (width, r2), {**columns, "base": predicted, "correction": mean - predicted}
-
-
-def _count_empty(X: np.ndarray) -> np.ndarray:
-    return np.isnan(X).sum(axis=0)
+    return (base, model.without_rows(fit), width, r2), columns | {"base": predicted, "correction": mean - predicted}

@@ -23,19 +23,31 @@ class Vector:
     def __len__(self) -> int:
         return int(self.sizes.sum())
 
-    def map(self, f: Callable[..., Any], *others: Vector | Sequence[Any], sizes: np.ndarray | None = None) -> Vector:
-        """Return ``f(part, other parts)`` block by block; ``sizes`` where it changes the number of rows."""
+    def map(self, f: Callable[..., Any], *others: Any, sizes: np.ndarray | None = None, **shared: Any) -> Vector:
+        """Return ``f(part, other parts)`` block by block.
+
+        Parameters
+        ----------
+        f : callable
+            Gets a part, the same block's part of each of ``others``, and ``shared``.
+        others : Vector or sequence
+            A sequence has an item for each block.
+        sizes : ndarray or None
+            Rows of the results.
+        shared : Any
+            Goes to every block as it is.
+        """
         items = [other.parts if isinstance(other, Vector) else other for other in others]
-        parts = self.cluster.each(f, self.parts, *items)
+        parts = self.cluster.each(f, self.parts, *items, **shared)
         return Vector(self.cluster, parts, self.sizes if sizes is None else sizes)
 
-    def partials(self, f: Callable[..., Any], *others: Vector | Sequence[Any]) -> list[Any]:
+    def partials(self, f: Callable[..., Any], *others: Any, **shared: Any) -> list[Any]:
         """Return ``f(part, other parts)`` of each block, fetched: small."""
-        return self.cluster.fetch(self.map(f, *others).parts)
+        return self.cluster.fetch(self.map(f, *others, **shared).parts)
 
-    def total(self, f: Callable[..., Any], *others: Vector | Sequence[Any]) -> np.ndarray:
+    def total(self, f: Callable[..., Any], *others: Any, **shared: Any) -> np.ndarray:
         """Return the sum over blocks of ``f(part, other parts)``."""
-        return np.sum(self.partials(f, *others), axis=0)
+        return np.sum(self.partials(f, *others, **shared), axis=0)
 
     def to_numpy(self) -> np.ndarray:
         """Return all rows, moved to this process."""
@@ -54,31 +66,4 @@ class Vector:
 def from_numpy(cluster: Cluster, values: np.ndarray, sizes: np.ndarray) -> Vector:
     """Return a Vector whose parts travel inside their tasks, so that a lost one can be made again."""
     pieces = np.split(np.ascontiguousarray(values), np.cumsum(sizes)[:-1])
-    return Vector(cluster, [cluster.run(same, piece, block=b) for b, piece in enumerate(pieces)], sizes)
-
-
-def same(value: Any) -> Any:
-    return value
-
-
-def item(parts: Sequence[Any], k: int) -> Any:
-    return parts[k]
-
-
-def column(part: np.ndarray) -> np.ndarray:
-    """Return (rows, 1) of (rows,)."""
-    return part.reshape(len(part), -1)
-
-
-def flat(part: np.ndarray) -> np.ndarray:
-    """Return the first column."""
-    return part[:, 0]
-
-
-def chosen(part: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    """Return the rows that ``mask`` names."""
-    return np.ascontiguousarray(part[mask])
-
-
-def known(part: np.ndarray) -> np.ndarray:
-    return ~np.isnan(part)
+    return Vector(cluster, cluster.each(np.asarray, pieces), sizes)
