@@ -44,45 +44,36 @@ def fit_on_cluster(
             raise ValueError(f"{path}: with --scheduler tables are Parquet; convert it, or leave out --scheduler.")
     from residua import distributed
 
-    begin = time.perf_counter()
+    begin, base = time.perf_counter(), parameters["base"]
+    names: Any = {name: getattr(given, name) for name in ("target", "features", "weight", "skip_unknown")}
+    names |= {"id": given.id or "id", "source": given.source or "source", "target_node": given.to or "target"}
+    settings = {"base": base, "random_state": parameters["random_state"], "output": output}
     with connected(address) as client:
-        found = distributed.fit(
-            client,
-            edges=edges,
-            nodes=nodes,
-            target=given.target,
-            features=given.features,
-            output=output,
-            base=parameters["base"],
-            id=given.id or "id",
-            source=given.source or "source",
-            target_node=given.to or "target",
-            weight=given.weight,
-            skip_unknown=given.skip_unknown,
-            random_state=parameters["random_state"],
-        )
-        facts = learned(found, parameters["base"])
+        facts = learned(distributed.fit(client, edges=edges, nodes=nodes, **names, **settings), base)
     return facts | {"scheduler": address, "predictions": str(output), "seconds": time.perf_counter() - begin}
 
 
 def check_options(given: Columns, parameters: dict[str, Any]) -> None:
     """Refuse what a cluster does not do."""
-    if parameters["base"] not in LINEAR:
-        raise ValueError(
-            f"--base {parameters['base']} does not run on a cluster by this command; use {', '.join(LINEAR)}, or "
-            "residua.distributed.fit with a regressor on dask arrays."
-        )
-    if parameters["correlation"] != "learned":
-        raise ValueError(f"--correlation {parameters['correlation']} is for one machine; leave out --scheduler.")
-    if given.edge_type is not None:
-        raise ValueError("--edge-type is for one machine; on a cluster all edges count alike: leave it out.")
-    for option, words in (("--categorical", given.categorical), ("--missing", given.missing)):
-        if words:
-            raise ValueError(
-                f"{option} is for one machine; on a cluster features are columns of numbers: leave it out."
-            )
-    if given.exclude and given.features is None:
-        raise ValueError("--exclude is for one machine; on a cluster name the columns to use: --features.")
+    base, correlation = parameters["base"], parameters["correlation"]
+    one_machine, numbers = "is for one machine;", "on a cluster features are columns of numbers: leave it out."
+    for refused, message in (
+        (
+            base not in LINEAR,
+            f"--base {base} does not run on a cluster by this command; use {', '.join(LINEAR)}, or "
+            "residua.distributed.fit with a regressor on dask arrays.",
+        ),
+        (correlation != "learned", f"--correlation {correlation} {one_machine} leave out --scheduler."),
+        (given.edge_type, f"--edge-type {one_machine} on a cluster all edges count alike: leave it out."),
+        (given.categorical, f"--categorical {one_machine} {numbers}"),
+        (given.missing, f"--missing {one_machine} {numbers}"),
+        (
+            given.exclude and given.features is None,
+            f"--exclude {one_machine} on a cluster name the columns to use: --features.",
+        ),
+    ):
+        if refused:
+            raise ValueError(message)
 
 
 def connected(address: str) -> Any:
