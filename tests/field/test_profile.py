@@ -15,9 +15,9 @@ import residua
 from fits import fit_likelihood
 from graphs import CASES, case, grid, small_world
 from residua.field import Likelihood
+from residua.field.alpha_interval import profile_interval, stderr_near_limit
 from residua.field.precision import A_MAX
 from residua.field.profile import Profile
-from residua.field.uncertainty import profile_interval, stderr_near_limit
 from residua.linalg import Cholesky, Eigen, Lanczos
 
 BORDER = 1 - 1e-5

@@ -112,7 +112,7 @@ PLACES = [
         ("correction of beta", "max(profile.n - len(theta), 1) / q", "profile.n / q"),
     ),
     *_of(
-        "field/uncertainty.py",
+        "field/alpha_interval.py",
         "tests/field/test_profile.py",
         ("standard error of alpha", "np.sqrt(2 * np.diag(inverse))", "np.sqrt(np.diag(inverse))"),
         ("standard error of beta", "2 / profile.n + 2 * slope", "2 / profile.n - 2 * slope"),

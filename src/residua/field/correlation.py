@@ -13,10 +13,10 @@ from typing import Protocol
 import numpy as np
 from scipy.special import chdtrc, ndtri
 
+from residua.field.alpha_interval import alpha_errors, log_beta_stderr, stderr_near_limit
 from residua.field.precision import ALPHA_MAX
 from residua.field.profile import Profile
 from residua.field.search import search
-from residua.field.uncertainty import alpha_errors, log_beta_stderr, stderr_near_limit
 
 
 class ProfileSource(Protocol):

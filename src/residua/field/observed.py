@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from residua.field.alpha_interval import profile_interval
 from residua.field.likelihood import Likelihood
 from residua.field.profile import Profile
-from residua.field.uncertainty import profile_interval
 from residua.graph.interface import GraphLike
 from residua.linalg import Strategy
 from residua.linalg.workspace import Workspace, cached_property

@@ -14,10 +14,10 @@ import warnings
 import numpy as np
 from scipy.optimize import brentq
 
+from residua.field.alpha_interval import alpha_errors, descend
 from residua.field.line_search import minimise
 from residua.field.precision import A_MAX
 from residua.field.profile import Profile
-from residua.field.uncertainty import alpha_errors, descend
 from residua.linalg import NotConverged, Ratio
 
 ROUGH, FINE = 0.3, 0.1  # Monte-Carlo error of alpha, in standard errors, that will do

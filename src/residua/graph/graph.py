@@ -17,8 +17,8 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from residua.graph import build, readers
-from residua.graph.build import CSR
+from residua.graph import adjacency, readers
+from residua.graph.adjacency import CSR
 from residua.graph.ids import as_ids, first, show
 from residua.graph.report import GraphReport
 from residua.linalg import Rows, Sparse, connected_components, order
@@ -165,7 +165,7 @@ class Graph:
         >>> Graph.from_scipy(sp.diags_array([1.0, 1.0], offsets=1), symmetrize="max")
         Graph(3 nodes, 2 edges)
         """
-        symmetry = build.choose_symmetry(symmetrize, "matrix", name="A")
+        symmetry = adjacency.choose_symmetry(symmetrize, "matrix", name="A")
         return cls._from_inputs(readers.read_matrices(A, nodes, symmetry), self_loops)
 
     @classmethod
@@ -278,12 +278,12 @@ class Graph:
         return cls._from_csr(nodes, matrices)
 
     @classmethod
-    def _from_inputs(cls, edges: build.Edges, self_loops: bool) -> Graph:
-        return cls._from_csr(edges.nodes, build.adjacencies(edges, self_loops))
+    def _from_inputs(cls, edges: adjacency.Edges, self_loops: bool) -> Graph:
+        return cls._from_csr(edges.nodes, adjacency.adjacencies(edges, self_loops))
 
     @classmethod
     def _from_csr(cls, nodes: np.ndarray, matrices: Mapping[str, CSR]) -> Graph:
-        degree = np.sum([build.row_sums(A) for A in matrices.values()], axis=0)
+        degree = np.sum([adjacency.row_sums(A) for A in matrices.values()], axis=0)
         scale = np.divide(1.0, np.sqrt(degree), out=np.zeros_like(degree), where=degree > 0)
         operators = {name: Sparse(*A, scale) for name, A in matrices.items()}
         return cls(read_only(nodes), operators, read_only(degree))

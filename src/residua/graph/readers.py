@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from residua.graph import build
-from residua.graph.build import EdgeList, Edges, Symmetry, as_weights
+from residua.graph import adjacency
+from residua.graph.adjacency import EdgeList, Edges, Symmetry, as_weights
 from residua.graph.ids import as_nodes, node_array, positions
 
 ONE_TYPE = "edge"
@@ -20,7 +20,7 @@ def read_edges(source: Any, target: Any, weight: Any, type: Any, nodes: Any) -> 
     """Read one row per edge."""
     order, i, j = positions(source, target, nodes)
     rows = EdgeList(i, j, None if weight is None else as_weights(weight, len(i)))
-    return Edges(order, {ONE_TYPE: rows} if type is None else build.split_types(rows, type), Symmetry("rows"))
+    return Edges(order, {ONE_TYPE: rows} if type is None else adjacency.split_types(rows, type), Symmetry("rows"))
 
 
 def read_pandas(edges: pd.DataFrame, nodes: Any, **columns: Any) -> Edges:
@@ -46,7 +46,7 @@ def read_matrices(A: Any, nodes: Any, symmetry: Symmetry) -> Edges:
     if len(order) != n:
         raise ValueError(f"nodes has {len(order)} ids but {symmetry.name} has {n} rows; give one id per row.")
     rows = [EdgeList(matrix.row, matrix.col, matrix.data) for matrix in entries]
-    return Edges(order, dict(zip(build.type_names(matrices), rows, strict=True)), symmetry)
+    return Edges(order, dict(zip(adjacency.type_names(matrices), rows, strict=True)), symmetry)
 
 
 def matrix_entries(A: Any, name: str) -> sp.coo_array:
@@ -56,11 +56,11 @@ def matrix_entries(A: Any, name: str) -> sp.coo_array:
         raise ValueError(f"{name} has shape {A.shape}; an adjacency matrix is square.")
     if A.dtype.kind not in "biuf":
         raise ValueError(f"{name} has dtype {A.dtype}; weights must be real numbers.")
-    build.check_size(A.shape[0])
+    adjacency.check_size(A.shape[0])
     matrix = sp.csr_array(A, dtype=np.float64, copy=True)
     matrix.sum_duplicates()
     entries = matrix.tocoo()
-    build.check_weights(entries.data, name, lambda k: f"({entries.row[k]}, {entries.col[k]})")
+    adjacency.check_weights(entries.data, name, lambda k: f"({entries.row[k]}, {entries.col[k]})")
     return entries
 
 
@@ -70,8 +70,8 @@ def read_networkx(G: Any, weight: str | None, type: str | None, symmetrize: str 
     source, target, attributes = ([edge[k] for edge in table] for k in range(3))
     order, i, j = positions(source, target, list(G.nodes))
     rows = EdgeList(i, j, networkx_weights(table, attributes, weight))
-    types = {ONE_TYPE: rows} if type is None else build.split_types(rows, [a.get(type) for a in attributes])
-    symmetry = build.choose_symmetry(symmetrize, "matrix", "G", ", or give G.to_undirected()")
+    types = {ONE_TYPE: rows} if type is None else adjacency.split_types(rows, [a.get(type) for a in attributes])
+    symmetry = adjacency.choose_symmetry(symmetrize, "matrix", "G", ", or give G.to_undirected()")
     return Edges(order, types, symmetry if G.is_directed() else Symmetry("rows"))
 
 
@@ -95,7 +95,7 @@ def read_pyg(data: Any, symmetrize: str | None) -> Edges:
         raise ValueError("data has no num_nodes; set data.num_nodes.")
     types = {name: pyg_rows(store, n) for name, store in pyg_stores(data).items()}
     remedy = ", or pass symmetrize='max', 'mean' or 'sum'"
-    return Edges(np.arange(n), types, build.choose_symmetry(symmetrize, "rows", remedy=remedy))
+    return Edges(np.arange(n), types, adjacency.choose_symmetry(symmetrize, "rows", remedy=remedy))
 
 
 def pyg_stores(data: Any) -> dict[str, Any]:
@@ -132,5 +132,5 @@ def read_libpysal(w: Any, symmetrize: str | None) -> Edges:
     """Read spatial weights, old and new kind."""
     classic = hasattr(w, "id_order")
     remedy = 'undo row-standardisation by w.transform = "o"' if classic else "give w as it was before w.transform"
-    symmetry = build.choose_symmetry(symmetrize, "matrix", "w", f", or {remedy}")
+    symmetry = adjacency.choose_symmetry(symmetrize, "matrix", "w", f", or {remedy}")
     return read_matrices(w.sparse, list(w.id_order if classic else w.unique_ids), symmetry)

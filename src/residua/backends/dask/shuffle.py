@@ -21,7 +21,7 @@ from distributed import Future
 from residua.backends.dask.blocks import Block, make_block
 from residua.backends.dask.cluster import Cluster
 from residua.backends.dask.vectors import Vector
-from residua.graph.build import AGREE
+from residua.graph.adjacency import AGREE
 from residua.graph.ids import show
 
 

@@ -23,7 +23,7 @@ from residua.estimator import GraphRegressor, check_parameters
 from residua.field.fitted import FittedBase, FittedField
 from residua.field.precision import check_alpha
 from residua.graph import Graph
-from residua.graph.build import same
+from residua.graph.adjacency import same
 from residua.io.model_file.average import WEIGHTS, pack_average, unpack_average
 from residua.io.model_file.container import ARRAYS, ESTIMATORS, TABLE, ModelFileError, damaged, read_zip, write_zip
 from residua.io.model_file.correlation import pack_correlation, pack_strategy, unpack_correlation, unpack_strategy
