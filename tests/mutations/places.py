@@ -101,14 +101,18 @@ PLACES = [
         ("quadratic form", "- a * a * self.quadrature.apply", "- a * self.quadrature.apply"),
     ),
     *_of(
+        "field/profile.py",
+        "tests/field/test_profile.py",
+        (
+            "unit of the likelihood",
+            "/ 2 - self.n * float(np.log(self.size))",
+            "/ 2 + self.n * float(np.log(self.size))",
+        ),
+    ),
+    *_of(
         "field/correlation.py",
         "tests/field/test_profile.py",
         ("degrees of freedom", "chdtrc(profile.p, max", "chdtrc(profile.p + 1, max"),
-        (
-            "unit of the likelihood",
-            "/ 2 - profile.n * float(np.log(profile.size))",
-            "/ 2 + profile.n * float(np.log(profile.size))",
-        ),
         ("correction of beta", "max(profile.n - len(theta), 1) / q", "profile.n / q"),
     ),
     *_of(
