@@ -111,3 +111,18 @@ def test_a_solve_stops_when_every_column_has_arrived(case):
     expected = np.linalg.solve(np.eye(case.n) - 0.95 * case.S[0], B)
     np.testing.assert_allclose(np.concatenate([part.X for part in found]), expected, atol=1e-8)
     assert len({tuple(part.iterations) for part in found}) == 1
+
+
+def test_a_search_that_costs_solves_asks_for_the_same_alphas_everywhere(case, residual, monkeypatch):
+    """Each alpha is then a solve of all processes together: they have to agree on it, and do."""
+    monkeypatch.setattr("residua.field.quadratic_form.MAX_SIZE", 10)
+
+    def task(graph):
+        r = residual[graph.mine]
+        return Correlator(graph, ~np.isnan(r), STRATEGY)(r[~np.isnan(r)])
+
+    expected = residua.fit_correlation(residual, case.graph, logdet=STRATEGY)
+    assert expected.methods["quadratic form"] == "a linear solve for each alpha"
+    for found in on_threads(case.graph, 3, task):
+        assert found.methods == expected.methods
+        assert found.alpha["edge"] == pytest.approx(expected.alpha["edge"], abs=1e-6)

@@ -9,7 +9,7 @@ y labels or residuals at L, Z design of a linear mean (may be empty). Everything
 from __future__ import annotations
 
 import copy
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from residua.field.likelihood import Likelihood
 from residua.field.quadratic_form import QuadraticForm
 from residua.linalg import Estimate, Ratio
 
+T = TypeVar("T")
 TINY = 1e-150  # whose square is still a number: a column smaller than this is none
 
 
@@ -91,7 +92,7 @@ class Profile:
         """Return h(alpha), each computed once."""
         key = alpha.tobytes()
         if key not in self.logdets:
-            self.logdets[key] = self.ratio.value(alpha)
+            self.logdets[key] = self._agreed(self.ratio.value(alpha))
         return self.logdets[key]
 
     def omega(self, a: np.ndarray | float) -> float:
@@ -105,7 +106,11 @@ class Profile:
     def misfit(self, a: np.ndarray | float) -> float:
         """Return Omega but for the log-determinant."""
         q = self.least_squares(np.tanh(np.atleast_1d(a))).q
-        return self.n * (np.log(q / self.n) + 1 + np.log(2 * np.pi))
+        return self._agreed(self.n * (np.log(q / self.n) + 1 + np.log(2 * np.pi)))
+
+    def _agreed(self, value: T) -> T:
+        """The same bits in all processes, where a search that asks for another alpha costs them a solve together."""
+        return value if self.quadratic_form.quadrature is not None else self.likelihood.rows.agree(value)
 
     def gradient(self, a: np.ndarray) -> np.ndarray:
         """Return dOmega/da, shape (p,)."""

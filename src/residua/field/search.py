@@ -92,8 +92,11 @@ def _sharper(profile: Profile, a: np.ndarray, rough: bool) -> Ratio | None:
     worst = float(np.max(mc / np.where(stderr > 0, stderr, np.inf), initial=0))
     if not rough and _doubtful(profile, a):
         worst = max(worst, 2 * FINE)
-    worst = profile.likelihood.rows.agree(worst)
-    return None if worst <= (ROUGH if rough else FINE) else profile.ratio.sharper(np.tanh(a), worst / FINE)
+    effort = None
+    if worst > (ROUGH if rough else FINE):
+        effort = profile.ratio.further_effort(np.tanh(a), worst / FINE)
+    effort = profile.likelihood.rows.agree(effort)
+    return None if effort is None else profile.ratio.with_effort(effort)
 
 
 def _search(profile: Profile, start: np.ndarray | None, rough: bool) -> np.ndarray:

@@ -167,13 +167,13 @@ class StochasticRatio(Ratio):
     def truncation(self, alpha: np.ndarray) -> float:
         """Return how much three quarters of the steps would change h or its slope, in standard errors."""
 
-    def sharper(self, alpha: np.ndarray, factor: float) -> Ratio | None:
+    def further_effort(self, alpha: np.ndarray, factor: float) -> tuple[int, int] | None:
         if self.strategy.probes is not None:
             return None
         if self.truncation(alpha) > 0.5 and self.steps < MAX_STEPS:
-            return self.with_effort((self.probes, 2 * self.steps))
+            return self.probes, 2 * self.steps
         wanted = min(MAX_PROBES, int(np.ceil(1.2 * factor**2 * self.probes)))
-        return self.with_effort((wanted, self.steps)) if wanted > self.probes else None
+        return (wanted, self.steps) if wanted > self.probes else None
 
 
 class OneTermRatio(StochasticRatio):

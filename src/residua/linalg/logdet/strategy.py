@@ -53,8 +53,8 @@ class Ratio(ABC):
     def gradient(self, alpha: np.ndarray) -> Estimate:
         """Return dh/dalpha, shape (p,)."""
 
-    def sharper(self, alpha: np.ndarray, factor: float) -> Ratio | None:
-        """Return one whose error at alpha is ``factor`` times smaller; None where there is none to be had."""
+    def further_effort(self, alpha: np.ndarray, factor: float) -> tuple[int, ...] | None:
+        """Return the effort that makes the error at alpha ``factor`` times smaller; None where none does."""
         return None
 
     def with_effort(self, effort: Sequence[int]) -> Ratio:
