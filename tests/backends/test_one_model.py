@@ -115,7 +115,8 @@ def test_a_solve_stops_when_every_column_has_arrived(case):
 
 def test_a_search_that_costs_solves_asks_for_the_same_alphas_everywhere(case, residual, monkeypatch):
     """Each alpha is then a solve of all processes together: they have to agree on it, and do."""
-    monkeypatch.setattr("residua.field.quadratic_form.MAX_SIZE", 10)
+    monkeypatch.setattr("residua.field.quadratic_form.FIRST_STEPS", 2)
+    monkeypatch.setattr("residua.field.quadratic_form.MAX_SIZE", 5)
 
     def task(graph):
         r = residual[graph.mine]
