@@ -215,11 +215,8 @@ class Cluster:
                 f"several workers died at the same task ({error.task}), most likely out of memory; use more or larger "
                 "workers."
             ) from None
-        except (CancelledError, CommClosedError) as error:
-            raise self._lost() from error
-        except Exception as error:
-            # Dask names a future that it gave up by a class of its own, and a closed client by a plain RuntimeError.
-            if type(error).__name__ == "FutureCancelledError" or self.client.status != "running":
+        except Exception as error:  # of a closed client a plain RuntimeError
+            if isinstance(error, CancelledError | CommClosedError) or self.client.status != "running":
                 raise self._lost() from error
             raise
 
@@ -234,7 +231,7 @@ def _member(f: Callable[..., Any], token: str, rank: int, addresses: Sequence[st
     """Run one member of a gang; outside the worker's pool of threads, where two of them might wait for one place."""
     secede()
     numba.set_num_threads(min(get_worker().state.nthreads, config.NUMBA_NUM_THREADS))  # type: ignore[attr-defined]
-    with _recorder as recorded, Gang(token, rank, addresses) as gang:
+    with _recorder as recorded, Gang(token, rank, addresses).working() as gang:
         value, columns = f(gang, *items)
     return (value, list(columns), [(warning.category, str(warning.message)) for warning in recorded]), columns
 

@@ -12,7 +12,8 @@ from __future__ import annotations
 import asyncio
 import pickle
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -41,15 +42,13 @@ class Mailbox:
         self.arrived = threading.Condition()
         self.failure: str | None = None
 
-    def put(self, sender: int, step: int, operation: str, data: Any) -> None:
+    def put(self, operation: str, data: Any, step: int = 0, sender: int = 0) -> None:
+        """Take in a message; that of a failure, whose data say why, ends all waiting, now and later."""
         with self.arrived:
-            self.messages[step, sender] = operation, data
-            self.arrived.notify()
-
-    def fail(self, reason: str) -> None:
-        """End all waiting, now and later."""
-        with self.arrived:
-            self.failure = self.failure or reason
+            if operation == "failed":
+                self.failure = self.failure or data
+            else:
+                self.messages[step, sender] = operation, data
             self.arrived.notify()
 
     def take(self, sender: int, step: int, operation: str, look: Callable[[], None]) -> Any:
@@ -90,31 +89,22 @@ class Exchange:
             worker.extensions["residua"] = Exchange(worker)
         return worker.extensions["residua"]
 
-    def deliver(self, token: str, to: int, sender: int, step: int, operation: str, data: Any) -> None:
+    def deliver(self, token: str, to: int, **message: Any) -> None:
         """Put a message into its box; one for a gang that has ended is dropped."""
         box = self.boxes.get((token, to))
-        if box is not None and operation == "failed":
-            box.fail(pickle.loads(data))
-        elif box is not None:
-            box.put(sender, step, operation, data)
+        if box is not None:
+            box.put(**message)
 
-    def post(self, batch: Sequence[tuple[str, dict[str, Any]]]) -> None:
-        """Send messages, each with the address of its worker; callable from the thread of a task."""
-        away = []
-        for address, message in batch:
-            if address == self.worker.address:
-                self.deliver(**message)
-            else:
-                away.append((address, message))
-        if away:
-            self.worker.loop.add_callback(self._send_all, away)
-
-    async def _send_all(self, batch: Sequence[tuple[str, dict[str, Any]]]) -> None:
-        await asyncio.gather(*(self._send(address, message) for address, message in batch))
+    def post(self, address: str, message: dict[str, Any]) -> None:
+        """Send a message to a worker; callable from the thread of a task."""
+        if address == self.worker.address:
+            self.deliver(**message)
+        else:
+            self.worker.loop.add_callback(self._send, address, message)
 
     async def _send(self, address: str, message: dict[str, Any]) -> None:
         data = message["data"]
-        packed = message if isinstance(data, bytes) else message | {"data": to_serialize(data)}
+        packed = message if isinstance(data, bytes | str) else message | {"data": to_serialize(data)}
         try:
             async with self.turns.setdefault(address, asyncio.Lock()):
                 comm = self.connections.get(address)
@@ -122,14 +112,8 @@ class Exchange:
                     comm = self.connections[address] = await self.worker.rpc.connect(address)
                 await comm.write({"op": "residua_message", "reply": False, **packed})
         except (OSError, RuntimeError) as error:
-            box = self.boxes.get((message["token"], message["sender"]))
-            if box is not None:
-                box.fail(f"the worker at {address} does not answer ({type(error).__name__}).")
-
-    def lost(self, addresses: Sequence[str]) -> str | None:
-        """Return the first address whose connection has broken."""
-        broken = (a for a in addresses if a in self.connections and self.connections[a].closed())
-        return next(broken, None)
+            reason = f"the worker at {address} does not answer ({type(error).__name__})."
+            self.deliver(message["token"], message["sender"], operation="failed", data=reason)
 
 
 def open_boxes(token: str, addresses: Sequence[str], dask_worker: Worker) -> None:
@@ -146,7 +130,7 @@ def close_boxes(token: str, dask_worker: Worker) -> None:
     """End what is left of a gang on one worker."""
     boxes = Exchange.of(dask_worker).boxes
     for key in [key for key in boxes if key[0] == token]:
-        boxes.pop(key).fail("the gang was ended.")
+        boxes.pop(key).put("failed", "the gang was ended.")
 
 
 class Gang(Rows):
@@ -163,38 +147,31 @@ class Gang(Rows):
     """
 
     def __init__(self, token: str, rank: int, addresses: Sequence[str]):
-        self.token, self.rank, self.addresses, self.step = token, rank, list(addresses), 0
+        self.token, self.rank, self.addresses, self.size, self.step = token, rank, addresses, len(addresses), 0
         self.exchange = Exchange.of(get_worker())
         box = self.exchange.boxes.get((token, rank))
         if box is None:
             raise PeerLost("this gang has ended; a result of it was lost with its workers.")
         self.box = box
 
-    @property
-    def size(self) -> int:
-        return len(self.addresses)
-
-    def __enter__(self) -> Gang:
-        BATON.acquire()
-        return self
-
-    def __exit__(self, kind: type | None, error: BaseException | None, trace: Any) -> None:
-        try:
-            if error is None:
+    @contextmanager
+    def working(self) -> Iterator[Gang]:
+        """Hold the baton; end when all members do, and tell them of an error here."""
+        with BATON:
+            try:
+                yield self
                 self._through_first("end", None, lambda parts: None)
-        except BaseException as late:
-            error = late
-            raise
-        finally:
-            if error is not None:
-                reason = pickle.dumps(f"member {self.rank} failed: {type(error).__name__}: {error}")
+            except BaseException as error:
+                reason = f"member {self.rank} failed: {type(error).__name__}: {error}"
                 self._send({r: reason for r in range(self.size) if r != self.rank}, "failed")
-            self.exchange.boxes.pop((self.token, self.rank), None)
-            BATON.release()
+                raise
+            finally:
+                self.exchange.boxes.pop((self.token, self.rank), None)
 
     def _send(self, data: Mapping[int, Any], operation: str) -> None:
         head = {"token": self.token, "sender": self.rank, "step": self.step, "operation": operation}
-        self.exchange.post([(self.addresses[to], {**head, "to": to, "data": piece}) for to, piece in data.items()])
+        for to, piece in data.items():
+            self.exchange.post(self.addresses[to], {**head, "to": to, "data": piece})
 
     def _hear(self, sender: int, operation: str) -> Any:
         BATON.release()
@@ -205,9 +182,10 @@ class Gang(Rows):
         return pickle.loads(data) if isinstance(data, bytes) else data
 
     def _look(self) -> None:
-        address = self.exchange.lost(self.addresses)
-        if address is not None:
-            raise PeerLost(f"the connection to the worker at {address} broke.")
+        for address in self.addresses:
+            connection = self.exchange.connections.get(address)
+            if connection is not None and connection.closed():
+                raise PeerLost(f"the connection to the worker at {address} broke.")
 
     def _through_first(self, operation: str, part: Any, f: Callable[[list[Any]], Any]) -> Any:
         """Return ``f`` of the parts of all members, computed by member 0: the same bits everywhere, errors too."""
@@ -250,10 +228,9 @@ class Gang(Rows):
         while True:
             cuts = np.linspace(low, high, CUTS + 1)
             cell = np.clip(np.searchsorted(cuts, values, side="right") - 1, 0, CUTS - 1)
-            counts = np.cumsum(self.sum(np.bincount(cell, minlength=CUTS)))
-            here = int(np.searchsorted(counts, k))
-            values, k = values[cell == here], k - int(counts[here - 1] if here else 0)
-            inside = int(counts[here] - (counts[here - 1] if here else 0))
+            counts = np.cumsum([0, *self.sum(np.bincount(cell, minlength=CUTS))])
+            here = int(np.searchsorted(counts, k)) - 1
+            values, k, inside = values[cell == here], k - int(counts[here]), counts[here + 1] - counts[here]
             if inside <= FEW or high <= np.nextafter(low, np.inf):
                 return float(np.sort(np.concatenate(self.gather(values)))[k - 1])
             low, high = cuts[here], cuts[here + 1]
