@@ -65,7 +65,8 @@ class Cluster:
         """Submit one task, at the home of ``block`` while that worker lives."""
         key = f"residua-{getattr(f, '__name__', 'task').strip('_<>')}-{self.token}{secrets.token_hex(8)}"
         place = {} if block is None else {"workers": [self._home(block)], "allow_other_workers": True}
-        return self.client.submit(f, *args, key=key, pure=False, **place, **shared)
+        with self.guarded():
+            return self.client.submit(f, *args, key=key, pure=False, **place, **shared)
 
     def _home(self, block: int) -> str:
         return self.homes[block % len(self.homes)]

@@ -34,19 +34,14 @@ class DistributedGraph:
         The normalised adjacency; ``S.halo`` is what a product moves.
     n_nodes, n_edges : int
         Counts.
+    ids : Vector
+        Ids of the nodes.
     """
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        blocks: Sequence[Future],
-        bounds: np.ndarray,
-        table: NodeTable | None = None,
-        ids: np.ndarray | None = None,
-    ):
-        self.cluster, self.blocks, self.table, self._ids = cluster, list(blocks), table, ids
-        halo, entries, loops = zip(*cluster.fetch(cluster.each(Block.counts, blocks)), strict=True)
-        self.S = BlockMatrix(self, np.diff(bounds), np.array(halo))
+    def __init__(self, blocks: Sequence[Future], ids: Vector, table: NodeTable | None = None):
+        self.cluster, self.blocks, self.ids, self.table = ids.cluster, list(blocks), ids, table
+        halo, entries, loops = zip(*self.cluster.fetch(self.cluster.each(Block.counts, blocks)), strict=True)
+        self.S = BlockMatrix(self, ids.sizes, np.array(halo))
         if not sum(entries):
             raise ValueError(f"graph has no edges ({self.n_nodes} nodes); give at least one edge of positive weight.")
         self.n_edges = (sum(entries) + sum(loops)) // 2
@@ -90,13 +85,12 @@ class DistributedGraph:
         if blocks is not None:
             check_count(blocks, "blocks", 1)
         cluster = Cluster(client, blocks)
-        with cluster.guarded():
-            table = NodeTable(cluster, read_frame(nodes, "nodes", [id]), id)
-            names = {"source": source, "target": target} | ({} if weight is None else {"weight": weight})
-            parts = frame_parts(cluster, read_frame(edges, "edges", names.values()), names.values())
-            rows = [cluster.run(shuffle.edge_rows, part, names) for part in parts]
-            placed = shuffle.placed_edges(rows, table.ids, skip_unknown)
-            return cls(cluster, shuffle.build_blocks(cluster, placed, table.bounds, self_loops), table.bounds, table)
+        table = NodeTable(cluster, read_frame(nodes, "nodes", [id]), id)
+        names = {"source": source, "target": target} | ({} if weight is None else {"weight": weight})
+        parts = frame_parts(cluster, read_frame(edges, "edges", names.values()), names.values())
+        rows = [cluster.run(shuffle.edge_rows, part, names) for part in parts]
+        placed = shuffle.placed_edges(rows, table.ids, skip_unknown)
+        return cls(shuffle.build_blocks(cluster, placed, table.bounds, self_loops), table.ids, table)
 
     @classmethod
     def from_graph(cls, client: Client, graph: Graph, *, blocks: int | None = None) -> DistributedGraph:
@@ -105,9 +99,8 @@ class DistributedGraph:
         A = check_graph(graph).adjacency()
         bounds = even_bounds(graph.n_nodes, cluster.blocks)
         pieces = [A[first:last] for first, last in pairwise(bounds)]
-        with cluster.guarded():
-            dealt = cluster.each(make_block, pieces, bounds[:-1], bounds=bounds)
-            return cls(cluster, dealt, bounds, ids=np.asarray(graph.nodes))
+        dealt = cluster.each(make_block, pieces, bounds[:-1], bounds=bounds)
+        return cls(dealt, from_numpy(cluster, np.asarray(graph.nodes), np.diff(bounds)))
 
     @property
     def n_nodes(self) -> int:
@@ -140,14 +133,6 @@ class DistributedGraph:
 
         value, columns = self.cluster.gang(member, self.blocks, *(item.parts for item in items))
         return value, {name: Vector(self.cluster, found, self.S.sizes) for name, found in columns.items()}
-
-    @property
-    def ids(self) -> Vector:
-        """Ids of the nodes."""
-        if self.table is not None:
-            return self.table.ids
-        assert self._ids is not None
-        return from_numpy(self.cluster, self._ids, self.S.sizes)
 
     def columns(self, names: Sequence[str]) -> Vector:
         """Return columns of the node table as numbers (n, d), NaN where a cell is empty."""

@@ -79,9 +79,8 @@ def fit_correlation(
         labelled = check_labels(graph, y, "residual")
         return without_rows(Correlator(graph, labelled, strategy)(y[labelled])), {}
 
-    with graph.cluster.guarded():
-        y = graph.vector(residual, "residual")
-        found, _ = graph.gang(member, y)
+    y = graph.vector(residual, "residual")
+    found, _ = graph.gang(member, y)
     return replace(found, source=ObservedOnCluster(found.source, graph, y))
 
 
@@ -130,8 +129,7 @@ class ObservedOnCluster:
             here = replace(seen, graph=graph, labelled=labelled, y=y[labelled], design=design)
             return getattr(here, question)(*given), {}
 
-        with self.graph.cluster.guarded():
-            return self.graph.gang(member, self.y, *([] if self.X is None else [self.X]))[0]
+        return self.graph.gang(member, self.y, *([] if self.X is None else [self.X]))[0]
 
 
 def predict(
@@ -180,8 +178,7 @@ def predict(
         mean = sum(base, conditional.conditional_mean(r))
         return None, {"mean": mean, "variance": variance.value, "variance_stderr": variance.stderr}
 
-    with graph.cluster.guarded():
-        _, found = graph.gang(member, graph.vector(residual, "residual"), *([] if base is None else [base]))
+    _, found = graph.gang(member, graph.vector(residual, "residual"), *([] if base is None else [base]))
     return Predicted(**found)
 
 
@@ -208,8 +205,7 @@ def propagate(client: Client, values: Any, graph: Any, *, fallback: float | None
             warnings.warn(f"{count} nodes are in components without a label; they get {number:.4g}.", stacklevel=2)
         return None, {"filled": filled}
 
-    with graph.cluster.guarded():
-        return graph.gang(member, graph.vector(values))[1]["filled"]
+    return graph.gang(member, graph.vector(values))[1]["filled"]
 
 
 def neighbour_features(client: Client, X: Any, graph: Any, *, hops: int = 2, degree: bool = True) -> Vector:
@@ -234,10 +230,9 @@ def neighbour_features(client: Client, X: Any, graph: Any, *, hops: int = 2, deg
     def member(graph: Any, X: np.ndarray) -> Found:
         return None, {"features": features_of(graph, X.reshape(len(X), -1), hops, degree)}
 
-    with graph.cluster.guarded():
-        names = isinstance(X, list | tuple) and all(isinstance(name, str) for name in X)
-        given = graph.columns(X) if names else graph.vector(X, "X")
-        return graph.gang(member, given)[1]["features"]
+    names = isinstance(X, list | tuple) and all(isinstance(name, str) for name in X)
+    given = graph.columns(X) if names else graph.vector(X, "X")
+    return graph.gang(member, given)[1]["features"]
 
 
 def check_labels(graph: BlockGraph, y: np.ndarray, name: str, least: int = MIN_LABELS) -> np.ndarray:

@@ -71,8 +71,7 @@ class DistributedFit:
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write a row for each node, with its id, as a folder of Parquet files."""
-        with self.graph.cluster.guarded():
-            write_parquet({"id": self.graph.ids, **self.predictions}, path)
+        write_parquet({"id": self.graph.ids, **self.predictions}, path)
 
 
 def fit(

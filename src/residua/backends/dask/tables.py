@@ -52,7 +52,7 @@ def check_columns(frame: Any, name: str, columns: Iterable[str]) -> None:
 
 def frame_parts(cluster: Cluster, frame: Any, columns: Iterable[str]) -> list[Future]:
     """Return the partitions of some columns, as futures of pandas DataFrames."""
-    with _quiet():
+    with cluster.guarded(), _quiet():
         return cluster.client.compute(frame[list(dict.fromkeys(columns))].to_delayed())
 
 
