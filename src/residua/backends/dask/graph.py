@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 from distributed import Client, Future
 
-from residua.backends.dask import shuffle
 from residua.backends.dask.blocks import Block, even_bounds, make_block
 from residua.backends.dask.cluster import Cluster
 from residua.backends.dask.exchange import Gang
 from residua.backends.dask.matrix import BlockGraph
-from residua.backends.dask.tables import NodeTable, frame_parts, read_frame
+from residua.backends.dask.tables import NodeTable, build_blocks, edge_rows, frame_parts, placed_edges, read_frame
 from residua.backends.dask.vectors import Vector, from_numpy
 from residua.graph import Graph
 from residua.validation import check_count, check_graph
@@ -88,9 +87,9 @@ class DistributedGraph:
         table = NodeTable(cluster, read_frame(nodes, "nodes", [id]), id)
         names = {"source": source, "target": target} | ({} if weight is None else {"weight": weight})
         parts = frame_parts(cluster, read_frame(edges, "edges", names.values()), names.values())
-        rows = [cluster.run(shuffle.edge_rows, part, names) for part in parts]
-        placed = shuffle.placed_edges(rows, table.ids, skip_unknown)
-        return cls(shuffle.build_blocks(cluster, placed, table.bounds, self_loops), table.ids, table)
+        rows = [cluster.run(edge_rows, part, names) for part in parts]
+        placed = placed_edges(rows, table.ids, skip_unknown)
+        return cls(build_blocks(cluster, placed, table.bounds, self_loops), table.ids, table)
 
     @classmethod
     def from_graph(cls, client: Client, graph: Graph, *, blocks: int | None = None) -> DistributedGraph:
