@@ -8,7 +8,7 @@ What ``residua fit`` and ``residua predict`` do on one machine, for bases that a
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -18,6 +18,7 @@ from distributed import Client
 from residua.backends.dask import model
 from residua.backends.dask.base import DaskRegressor, LinearBase, no_features
 from residua.backends.dask.graph import DistributedGraph
+from residua.backends.dask.model import Found
 from residua.backends.dask.output import check_folder, write_parquet
 from residua.backends.dask.vectors import Vector
 from residua.bases.base import Base, Outcome, Task
@@ -150,10 +151,8 @@ def fit(
             elsewhere = [given.fit(X, y, columns), given.predict(X, columns)]
         else:
             raise ValueError("nodes has no column of numbers to predict from; give features, or use base='mean'.")
-        settings = {"target": target, "strategy": strategy, "coverage": coverage, "draws": draws}
-        (local, found, width, r2), predictions = graph.gang(
-            _fit, y, X, *elsewhere, base=None if elsewhere else given.local, **settings
-        )
+        member = _member(None if elsewhere else given.local, target, strategy, coverage, draws)
+        (local, found, width, r2), predictions = graph.gang(member, y, X, *elsewhere)
         if local is not None:
             given.local = local
         observed = model.ObservedOnCluster(found.source, graph, elsewhere[0] if elsewhere else y, X, local)
@@ -191,39 +190,32 @@ def _features(client: Client, graph: DistributedGraph, names: list[str], hops: i
     return model.neighbour_features(client, X, graph, hops=hops), len(names) * (hops + 1) + 2
 
 
-def _fit(
-    graph: Any,
-    y: np.ndarray,
-    X: np.ndarray,
-    *elsewhere: np.ndarray,
-    base: Base | None,
-    target: str,
-    strategy: Lanczos,
-    coverage: float,
-    draws: int,
-) -> model.Found:
-    """Fit a linear base together with the correlation, or the correlation of what another base left, and predict."""
-    labelled = model.check_labels(graph, y, f"nodes, column {target!r}")
-    correlator = Correlator(graph, labelled, strategy)
-    if base is None:
-        left, predicted = elsewhere[0][labelled], elsewhere[1]
-        outcome, design = Outcome(left, left, correlator(left)), None
-    else:
-        task = Task(graph, X, y, labelled, folds=2, random_state=strategy.random_state)
-        outcome, predicted, design = base.fit(task, correlator), base.predict(graph, X), base.design(X)
-    fit = cast(CorrelationFit, outcome.correlation)
-    conditional = Conditional(
-        graph, labelled, fit.alpha, fit.beta, design=design, draws=draws, random_state=strategy.random_state
-    )
-    residual = np.full(len(y), np.nan)
-    residual[labelled] = outcome.residual
-    errors = outcome.base_out_of_fold_error
-    n, total, squares = graph.rows.sum(np.array([len(errors), y[labelled].sum(), errors @ errors]))
-    found = Prediction(graph, y, predicted, residual, conditional, squares / n)
-    width = conformal_quantile(found.scores, coverage, graph.rows)
-    left_out = found.leave_one_out.error
-    error, spread = graph.rows.sum(np.array([left_out @ left_out, ((y[labelled] - total / n) ** 2).sum()]))
-    r2 = float(1 - error / max(spread, np.finfo(float).tiny))
-    mean, margin = found.mean, width * found.std
-    columns = {"prediction": mean, "std": found.std, "lower": mean - margin, "upper": mean + margin}
-    return (base, model.without_rows(fit), width, r2), columns | {"base": predicted, "correction": mean - predicted}
+def _member(base: Base | None, target: str, strategy: Lanczos, coverage: float, draws: int) -> Callable[..., Found]:
+    """Return what a member does: fit a linear base with the correlation, or that of what another left, and predict."""
+    drawn: Any = {"draws": draws, "random_state": strategy.random_state}
+
+    def member(graph: Any, y: np.ndarray, X: np.ndarray, *elsewhere: np.ndarray) -> Found:
+        labelled = model.check_labels(graph, y, f"nodes, column {target!r}")
+        correlator = Correlator(graph, labelled, strategy)
+        if base is None:
+            left, predicted = elsewhere[0][labelled], elsewhere[1]
+            outcome, design = Outcome(left, left, correlator(left)), None
+        else:
+            task = Task(graph, X, y, labelled, folds=2, random_state=strategy.random_state)
+            outcome, predicted, design = base.fit(task, correlator), base.predict(graph, X), base.design(X)
+        fit = cast(CorrelationFit, outcome.correlation)
+        conditional = Conditional(graph, labelled, fit.alpha, fit.beta, design=design, **drawn)
+        residual = np.full(len(y), np.nan)
+        residual[labelled] = outcome.residual
+        errors = outcome.base_out_of_fold_error
+        n, total, squares = graph.rows.sum(np.array([len(errors), y[labelled].sum(), errors @ errors]))
+        found = Prediction(graph, y, predicted, residual, conditional, squares / n)
+        width = conformal_quantile(found.scores, coverage, graph.rows)
+        left_out = found.leave_one_out.error
+        error, spread = graph.rows.sum(np.array([left_out @ left_out, ((y[labelled] - total / n) ** 2).sum()]))
+        r2 = float(1 - error / max(spread, np.finfo(float).tiny))
+        mean, margin = found.mean, width * found.std
+        columns = {"prediction": mean, "std": found.std, "lower": mean - margin, "upper": mean + margin}
+        return (base, model.without_rows(fit), width, r2), columns | {"base": predicted, "correction": mean - predicted}
+
+    return member
