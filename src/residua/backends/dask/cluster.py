@@ -240,8 +240,7 @@ def _member(f: Callable[..., Any], token: str, rank: int, addresses: Sequence[st
 class _Recorder:
     """Warnings of all members in this process: ``catch_warnings`` is not for several threads at once."""
 
-    def __init__(self) -> None:
-        self.lock, self.members = threading.Lock(), 0
+    lock, members = threading.Lock(), 0
 
     def __enter__(self) -> list[warnings.WarningMessage]:
         with self.lock:

@@ -81,13 +81,12 @@ class Exchange:
         self.connections: dict[str, Any] = {}
         self.turns: dict[str, asyncio.Lock] = {}
         worker.handlers["residua_message"] = self.deliver
+        worker.extensions["residua"] = self
 
     @staticmethod
     def of(worker: Worker) -> Exchange:
         """Return the one of a worker, made at the first call."""
-        if "residua" not in worker.extensions:
-            worker.extensions["residua"] = Exchange(worker)
-        return worker.extensions["residua"]
+        return worker.extensions.get("residua") or Exchange(worker)
 
     def deliver(self, token: str, to: int, **message: Any) -> None:
         """Put a message into its box; one for a gang that has ended is dropped."""

@@ -186,7 +186,6 @@ def _numbered_ends(rows: pd.DataFrame, index: pd.Index, skip_unknown: bool) -> p
         if rows[end].dtype != np.int64:
             first = show(rows[end].iloc[0])
             raise TypeError(f"edges have {end} ids that are text, such as {first}, but nodes have numbers.")
-    for end in ("source", "target"):
         rows = _positions(rows, end, index, skip_unknown)
     return rows
 
