@@ -6,7 +6,7 @@ Bytes that must move: indices, row borders and scale once, X read once, the resu
 row of X for every entry of S instead. MKL is asked through ``sparse_dot_mkl`` where that is installed; it reads stored
 values, residua the pattern and, beside each entry, a byte that tells its column's scale.
 
-X begins with a cache line, as the blocks of our solvers do; what that saves is told too. Before each product that is
+X begins with a cache line, as the blocks of our solvers do; what that saves is said too. Before each product that is
 compared X is written anew by all threads, as each step of a solver does; that is not timed. The two take turns, so that
 a disturbance of the machine meets both; scipy comes after, since it would warm the cache with MKL's matrix. Where
 arrays come to lie changes times by a tenth, so all are laid down anew several times. Times are medians over turns and

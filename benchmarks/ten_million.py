@@ -5,7 +5,7 @@
     DATA=folder python -m benchmarks.ten_million ...       keep what is drawn there, and use what is there
 
 The graph, its features and its labels are drawn by another process and handed over as Parquet files, so the memory
-that is told is that of residua's work. Truth: y = X a + (M X) b + r, r from the model, alpha 0.9; 60 % are labelled.
+that is shown is that of residua's work. Truth: y = X a + (M X) b + r, r from the model, alpha 0.9; 60 % are labelled.
 """
 
 import json
@@ -118,11 +118,11 @@ def measure(kind: str, n: int, folder: Path) -> dict:
         model = residua.GraphRegressor(base="linear").fit(around, y, graph=graph)
     with clock.stage("mean and variance"):
         mean, std = model.predict(return_std=True)
-    told = {"kind": kind, "nodes": n, "edges": graph.n_edges, "largest degree": int(graph.degree.max())}
-    told |= {"seconds": clock.seconds, "processor": clock.processor, "gigabytes": clock.gigabytes}
-    told |= {"peak": peak_gigabytes(), "load": os.getloadavg()[1]}
-    told |= accuracy(model, mean, std, folder)
-    return told | single_precision(model) if n <= COMPARED else told
+    found = {"kind": kind, "nodes": n, "edges": graph.n_edges, "largest degree": int(graph.degree.max())}
+    found |= {"seconds": clock.seconds, "processor": clock.processor, "gigabytes": clock.gigabytes}
+    found |= {"peak": peak_gigabytes(), "load": os.getloadavg()[1]}
+    found |= accuracy(model, mean, std, folder)
+    return found | single_precision(model) if n <= COMPARED else found
 
 
 def accuracy(model: residua.GraphRegressor, mean: np.ndarray, std: np.ndarray, folder: Path) -> dict:

@@ -299,3 +299,11 @@ def test_a_recipe_goes_with_one_fit_only():
     model.recipe_ = "how"
     assert model.recipe_ == model.field_.recipe == "how"
     assert not hasattr(model.fit(X, y, graph=case.graph), "recipe_")
+
+
+@pytest.mark.parametrize("level", [1.0, 0.1, 1 / 3, 1e6 + 0.1])
+@pytest.mark.parametrize("correlation", [None, "propagate"])
+def test_a_constant_label_is_refused_whatever_rounding_its_mean_leaves(level, correlation):
+    case, X, _, y = problem()
+    with pytest.raises(ValueError, match="constant y"):
+        GraphRegressor("linear", correlation=correlation).fit(X, np.where(np.isnan(y), y, level), graph=case.graph)

@@ -20,6 +20,7 @@ def fresh():
 @pytest.mark.parametrize(
     ("old", "name"),
     [
+        ("residua.datasets.catalogue", "Entry"),
         ("residua.gaussian", "Conditional"),
         ("residua.gaussian", "Likelihood"),
         ("residua.graph_report", "GraphReport"),

@@ -118,3 +118,14 @@ def test_a_fitted_value_cannot_be_changed():
     for array in (field.X, field.y, field.prediction.mean, field.prediction.std):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1.0
+
+
+def test_what_a_fit_knows_cannot_be_written_to_here_or_after_pickling():
+    model = fitted("linear")
+    for field in (model.field_, pickle.loads(pickle.dumps(model.field_))):
+        with pytest.raises(TypeError):
+            field.alpha["edge"] = 0.0
+        for array in (field.X, field.y):
+            assert not array.flags.writeable
+    model.alpha_["edge"] = 0.0
+    assert model.field_.alpha["edge"] != 0.0

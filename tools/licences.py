@@ -30,12 +30,12 @@ def licence(name: str) -> str:
     about = metadata(name)
     if about["License-Expression"]:
         return about["License-Expression"]
-    told = [c.rsplit(" :: ", 1)[-1] for c in about.get_all("Classifier") or () if c.startswith("License ::")]
-    told = [text for text in told if text != "OSI Approved"]
-    if told:
-        return ", ".join(told)
+    named = [c.rsplit(" :: ", 1)[-1] for c in about.get_all("Classifier") or () if c.startswith("License ::")]
+    named = [text for text in named if text != "OSI Approved"]
+    if named:
+        return ", ".join(named)
     given = (about["License"] or "").strip() or license_text(name)
-    return given.splitlines()[0] if given else "not told"
+    return given.splitlines()[0] if given else "not said"
 
 
 def license_text(name: str) -> str:

@@ -9,6 +9,7 @@ condition on what is known.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -34,7 +35,7 @@ def _read(name: str, missing: str = "") -> Any:
         value = getattr(model.field_, name)
         if value is None and missing:
             raise AttributeError(missing)
-        return value
+        return dict(value) if isinstance(value, Mapping) else value
 
     return property(read)
 
@@ -156,7 +157,7 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
             alpha, stderr, beta = fit.alpha, fit.alpha_stderr, fit.beta
         else:
             alpha, stderr = (dict.fromkeys(graph.edge_types, v) for v in (1.0 if self.correlation else 0.0, 0.0))
-            beta = fixed_beta(outcome.residual, graph, labelled, alpha, base.design(X))
+            beta = fixed_beta(outcome.residual, graph, y, alpha, base.design(X))
         self.field_ = FittedField(graph, X, y, base, outcome, alpha, stderr, beta, names, self.random_state)
         return self
 
@@ -269,5 +270,5 @@ def check_parameters(model: GraphRegressor) -> Base:
     check_choice(model.training, ("joint", "post-hoc", "paper"), "training")
     check_count(model.ensemble, "ensemble", 1)
     if not isinstance(model.logdet, str | Strategy):
-        raise ValueError(f'logdet={model.logdet!r:.40} is unknown; use "auto" or a strategy.')
+        raise ValueError(f'logdet={model.logdet!r:.40} is unknown; use "auto", Eigen(), Cholesky() or Lanczos().')
     return make_base(model.base, model.training, model.ensemble)

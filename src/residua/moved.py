@@ -11,6 +11,7 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 
 MOVED = {
+    "residua.datasets.catalogue": "residua.reproduction.datasets.catalogue",
     "residua.gaussian": "residua.field",
     "residua.graph_report": "residua.graph.report",
     "residua.numerics": "residua.linalg",
@@ -44,4 +45,4 @@ class MovedModules(MetaPathFinder, Loader):
 
 
 if not any(isinstance(finder, MovedModules) for finder in sys.meta_path):
-    sys.meta_path.append(MovedModules())
+    sys.meta_path.insert(0, MovedModules())  # before folders of that name that an older checkout left behind

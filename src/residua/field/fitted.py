@@ -5,7 +5,9 @@ y = base(X) + r,    r ~ N(0, Gamma^-1),    Gamma = beta (I - sum_t alpha_t S_t)
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import numpy as np
@@ -108,8 +110,8 @@ class FittedField(Workspace):
     y: np.ndarray
     base: FittedBase
     outcome: Leftover
-    alpha: dict[str, float]
-    alpha_stderr: dict[str, float]
+    alpha: Mapping[str, float]
+    alpha_stderr: Mapping[str, float]
     beta: float
     feature_names: np.ndarray | None = None
     random_state: int = 0
@@ -118,6 +120,15 @@ class FittedField(Workspace):
     def __post_init__(self) -> None:
         for name in ("X", "y"):
             object.__setattr__(self, name, read_only(getattr(self, name)))
+        for name in ("alpha", "alpha_stderr"):
+            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return super().__getstate__() | {"alpha": dict(self.alpha), "alpha_stderr": dict(self.alpha_stderr)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self.__post_init__()
 
     def __repr__(self) -> str:
         alpha = {name: round(value, 4) for name, value in self.alpha.items()}
@@ -234,15 +245,20 @@ class FittedField(Workspace):
 
 
 def fixed_beta(
-    residual: np.ndarray, graph: Graph, labelled: np.ndarray, alpha: dict[str, float], design: np.ndarray | None
+    residual: np.ndarray, graph: Graph, y: np.ndarray, alpha: dict[str, float], design: np.ndarray | None
 ) -> float:
-    """Return beta of residuals (|L|,) under an alpha that is given, 0 or 1; ``design`` (n, c) of a linear mean."""
+    """Return beta of residuals (|L|,) of labels y (n,), NaN where unknown, under an alpha that is given, 0 or 1.
+
+    ``design`` (n, c) holds the columns of a linear mean.
+    """
+    labelled = ~np.isnan(y)
     conditional = Conditional(graph, labelled, alpha)
     full = np.full(graph.n_nodes, np.nan)
     full[labelled] = residual
     q = conditional.quadratic_form(full)
     size, n = graph.rows.sum(np.array([residual @ residual, len(residual)]))
-    if q <= 1e-13 * max(float(size), np.finfo(float).tiny):
+    rounding = n * float(1e-13 * graph.rows.max(np.abs(y[labelled]).max(initial=0))) ** 2
+    if size <= rounding or q <= 1e-13 * max(float(size), np.finfo(float).tiny):
         raise ValueError(
             f"the base leaves no residual at the {n:.0f} labels (a constant y, as many features as labels, or, "
             "with propagation, one label in each component); "

@@ -59,6 +59,6 @@ def interpolate(nodes: np.ndarray, values: np.ndarray) -> Callable[[float], floa
         total = share.sum()
         if total == 0:  # the shares of nodes on both sides cancel to rounding
             return float(values[np.argmin(np.abs(away))])
-        return float(share @ values / total)
+        return float((share * values).sum() / total)
 
     return at

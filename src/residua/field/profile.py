@@ -61,7 +61,7 @@ class Profile:
             self._refuse()
         self.quadratic_form = QuadraticForm(likelihood, np.column_stack([rest / self.size, Z / self.units]))
         self.ratio = likelihood.ratio if ratio is None else ratio
-        self.logdets: dict[bytes, Estimate] = {}
+        self.logdets: dict[tuple[bytes, bool], Estimate] = {}
 
     def with_ratio(self, ratio: Ratio) -> Profile:
         """Return the same profile with sharper log-determinants."""
@@ -90,7 +90,7 @@ class Profile:
 
     def logdet(self, alpha: np.ndarray) -> Estimate:
         """Return h(alpha), each computed once."""
-        key = alpha.tobytes()
+        key = alpha.tobytes(), self.quadratic_form.quadrature is None  # from when on all processes have to agree
         if key not in self.logdets:
             self.logdets[key] = self._agreed(self.ratio.value(alpha))
         return self.logdets[key]

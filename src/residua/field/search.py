@@ -56,7 +56,8 @@ def search(profile: Profile, start: np.ndarray | None = None, rough: bool = Fals
 def _doubtful(profile: Profile, a: np.ndarray) -> bool:
     """Whether the error of the log-determinant by itself could make this alpha look better than none."""
     noise = float(profile.logdet(np.tanh(a)).stderr)
-    return noise > 0.05 and profile.omega(np.zeros(profile.p)) - profile.omega(a) < 4 * noise
+    doubtful = noise > 0.05 and profile.omega(np.zeros(profile.p)) - profile.omega(a) < 4 * noise
+    return bool(profile.likelihood.rows.agree(doubtful))
 
 
 def _settled(profile: Profile, a: np.ndarray) -> np.ndarray:

@@ -73,9 +73,9 @@ class Rows:
         Q, R = self.qr(Z)
         left, size, right = self.agree(tuple(np.linalg.svd(R, full_matrices=False)))
         keep = size > tol * size.max(initial=0)
-        basis = Q @ left[:, keep]
-        theta = right[keep].T @ (self.gram(basis, y) / size[keep])
-        return theta, (basis**2).sum(axis=1), int(keep.sum())
+        theta = right[keep].T @ (left[:, keep].T @ self.gram(Q, y) / size[keep])
+        basis = Q if keep.all() else Q @ left[:, keep]
+        return theta, np.einsum("ij,ij->i", basis, basis), int(keep.sum())
 
     def kth_smallest(self, values: np.ndarray, k: int) -> float:
         """Return the k-th smallest of all values, k counted from 1."""

@@ -45,10 +45,11 @@ class LinearBase:
         """Fit by ordinary least squares on the labelled nodes, y (n,) NaN where unknown."""
         if X is None and self.name == "linear":
             raise ValueError('X is None; base "linear" needs features, base "mean" does not.')
-        base, X = self.local, no_features(y) if X is None else X
+        name, X = self.name, no_features(y) if X is None else X
 
         def member(gang: Gang, X: np.ndarray, y: np.ndarray) -> tuple[linear.LinearBase, dict]:
             graph: Any = SimpleNamespace(rows=gang)  # least squares ask for no edge
+            base = linear.LinearBase(name)
             base.fit(Task(graph, X, y, ~np.isnan(y), folds=2, random_state=0), None)
             return base, {}
 

@@ -44,8 +44,8 @@ def unpack_correlation(table: Table, field: FittedField, arrays: Arrays) -> Corr
     factor = field.beta / scalars["beta"]
     return CorrelationFit(
         **scalars | {"beta": field.beta, "beta_stderr": scalars["beta_stderr"] * factor},
-        alpha=field.alpha,
-        alpha_stderr=field.alpha_stderr,
+        alpha=dict(field.alpha),
+        alpha_stderr=dict(field.alpha_stderr),
         n_labelled=n_labelled,
         alpha_mc_error=table.numbers("alpha_mc_error", field.graph.edge_types),
         methods=dict(methods),
