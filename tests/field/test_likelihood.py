@@ -129,7 +129,7 @@ def check_form(form, c, R, alpha):
 def test_form_is_dense_for_many_alphas(any_case, k, rng):
     for c in labellings(any_case):
         R = rng.standard_normal((len(c.L), k))
-        form = QuadraticForm(Likelihood(c.graph, c.labelled, Eigen()), R)
+        form = QuadraticForm(Likelihood(c.graph, c.labelled, Eigen()), lambda R=R: R)
         for a in np.tanh(np.linspace(-4, 4, 17)):
             check_form(form, c, R, a * np.array([1.0, -0.9])[: len(c.terms)])
 
@@ -148,7 +148,7 @@ LARGER = {
 def test_form_settles_on_the_dense_value(name, k, rng):
     c = LARGER[name]
     R = rng.standard_normal((len(c.L), k)) * 10.0 ** np.arange(0, -4 * k, -4)[:k]  # columns of unlike units
-    form = QuadraticForm(Likelihood(c.graph, c.labelled, Eigen()), R)
+    form = QuadraticForm(Likelihood(c.graph, c.labelled, Eigen()), lambda: R)
     for a in (0.5, -0.9, 0.99, 0.9999):
         alpha = a * np.array([1.0, -0.9])[: len(c.terms)]
         settle(form, alpha)
@@ -159,7 +159,7 @@ def test_form_with_dependent_and_zero_columns(rng):
     c = LARGER["small world"]
     R = rng.standard_normal((len(c.L), 2))
     R = np.column_stack([R, R[:, 0] + R[:, 1], np.zeros(len(c.L))])
-    form = QuadraticForm(Likelihood(c.graph, c.labelled, Eigen()), R)
+    form = QuadraticForm(Likelihood(c.graph, c.labelled, Eigen()), lambda: R)
     settle(form, np.array([0.95]))
     check_form(form, c, R, [0.95])
 
@@ -167,7 +167,7 @@ def test_form_with_dependent_and_zero_columns(rng):
 def test_refined_at_a_large_alpha_serves_the_smaller_ones(rng):
     c = LARGER["small world"]
     R = rng.standard_normal((len(c.L), 2))
-    form = QuadraticForm(Likelihood(c.graph, c.labelled, Eigen()), R)
+    form = QuadraticForm(Likelihood(c.graph, c.labelled, Eigen()), lambda: R)
     settle(form, np.array([0.999]))
     assert form.quadrature is not None
     for a in np.linspace(-0.95, 0.999, 25):
@@ -178,7 +178,7 @@ def test_refined_at_a_large_alpha_serves_the_smaller_ones(rng):
 def test_slopes_are_those_of_the_form(name, rng):
     c = LARGER[name]
     R = rng.standard_normal((len(c.L), 2))
-    form = QuadraticForm(Likelihood(c.graph, c.labelled, Eigen()), R)
+    form = QuadraticForm(Likelihood(c.graph, c.labelled, Eigen()), lambda: R)
     alpha = np.array([0.8, -0.5])[: len(c.terms)]
     for t, slope in enumerate(form.slopes(alpha)):
         step = 1e-5 * np.eye(len(alpha))[t]

@@ -129,7 +129,9 @@ class Conditional(Workspace):
                 part = inverse_diagonal(self.draws.precision, self.draws)
             value[self.U] = part.value / self.beta
             error[self.U] = part.stderr / self.beta
-        return Estimate(value + self.coefficients.variance if self.coefficients else value, error)
+        if self.coefficients:
+            value += self.coefficients.variance
+        return Estimate(value, error)
 
     def leave_one_out(self, r: np.ndarray) -> LeaveOneOut:
         """Return errors and variances at L for residuals r (n,), known at L."""

@@ -59,7 +59,8 @@ class Profile:
         self.size = float(np.sqrt(rows.sum(rest @ rest) / self.n))
         if self.size <= 1e-13 * rows.max(np.abs(y).max(initial=0)):
             self._refuse()
-        self.quadratic_form = QuadraticForm(likelihood, np.column_stack([rest / self.size, Z / self.units]))
+        size, units = self.size, self.units
+        self.quadratic_form = QuadraticForm(likelihood, lambda: np.column_stack([rest / size, Z / units]))
         self.ratio = likelihood.ratio if ratio is None else ratio
         self.logdets: dict[tuple[bytes, bool], Estimate] = {}
 

@@ -9,6 +9,8 @@ costs a solve.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from residua.field.likelihood import Likelihood
@@ -19,7 +21,14 @@ MAX_SIZE = 900  # of the projected matrix
 
 
 class QuadraticForm:
-    """Q as a function of alpha, of columns R (|L|, k).
+    """Q as a function of alpha.
+
+    Parameters
+    ----------
+    likelihood : Likelihood
+        Of the labelled nodes.
+    columns : callable
+        Returns R (|L|, k): asked for when it is needed, not kept.
 
     Attributes
     ----------
@@ -27,12 +36,13 @@ class QuadraticForm:
         What serves every alpha; None where each costs a solve.
     """
 
-    def __init__(self, likelihood: Likelihood, R: np.ndarray):
-        self.likelihood, self.R, self.rows = likelihood, R, likelihood.rows
+    def __init__(self, likelihood: Likelihood, columns: Callable[[], np.ndarray]):
+        self.likelihood, self.columns, self.rows = likelihood, columns, likelihood.rows
         self.quadrature: BlockQuadrature | None = None
         self.krylov: BlockLanczos | None = None
         self.drop_warm_start()
         if len(likelihood.terms) == 1:
+            R = columns()
             SR = likelihood.terms[0] @ likelihood.embed(R)
             self.constant, self.linear = self.rows.gram(R, R), self.rows.gram(R, SR[likelihood.L])
             if likelihood.n_unlabelled:
@@ -100,5 +110,5 @@ class QuadraticForm:
         """R with its conditional mean at U; the last one is kept, as start for the next and for the slopes."""
         if self._solved is None or not np.array_equal(self._solved[0], alpha):
             start = None if self._solved is None else self._solved[1]
-            self._solved = np.array(alpha), self.likelihood.conditional_mean(self.R, alpha, start)
+            self._solved = np.array(alpha), self.likelihood.conditional_mean(self.columns(), alpha, start)
         return self._solved[1]
