@@ -1,5 +1,8 @@
 """One model on any backend: a matrix and reductions of a toy are enough for all of it."""
 
+import threading
+import warnings
+
 import numpy as np
 import pytest
 
@@ -127,3 +130,31 @@ def test_a_search_that_costs_solves_asks_for_the_same_alphas_everywhere(case, re
     for found in on_threads(case.graph, 3, task):
         assert found.methods == expected.methods
         assert found.alpha["edge"] == pytest.approx(expected.alpha["edge"], abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", [1, 4, 9])
+@pytest.mark.parametrize("size", [5, 14, 900])
+def test_processes_that_round_otherwise_stay_in_step(seed, size, monkeypatch):
+    """Unlike processors give eigenvalues that differ in the last digits: no process may take another way for that."""
+    eigh = np.linalg.eigh
+
+    def rounded_otherwise(A):
+        values, vectors = eigh(A)
+        noise = np.random.default_rng(threading.get_ident() % 100_003).standard_normal(values.shape)
+        return values * (1 + 1e-14 * noise), vectors
+
+    monkeypatch.setattr(np.linalg, "eigh", rounded_otherwise)
+    monkeypatch.setattr("residua.field.quadratic_form.FIRST_STEPS", 2)
+    monkeypatch.setattr("residua.field.quadratic_form.MAX_SIZE", size)
+    case, rng = small_world(n=120, seed=seed), np.random.default_rng(seed)
+    values = np.linalg.solve(np.eye(case.n) - 0.8 * case.S[0], rng.standard_normal(case.n))
+    known = rng.random(case.n) < (0.5 if seed % 3 else 0.15)
+
+    def task(graph):
+        labelled = known[graph.mine]
+        return Correlator(graph, labelled, Lanczos(steps=4, random_state=seed))(values[graph.mine][labelled])
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", residua.NotConverged)
+        found = on_threads(case.graph, 3, task)
+    assert len({fit.alpha["edge"] for fit in found}) == 1
