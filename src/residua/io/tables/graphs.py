@@ -10,7 +10,7 @@ import pandas as pd
 
 from residua.graph import Graph
 from residua.io.tables.columns import NUMBERS, Table, and_more, as_text, short
-from residua.io.tables.recipe import Recipe, choose_columns, learn_values
+from residua.io.tables.recipe import Recipe, learn_features
 
 PathLike = str | os.PathLike[str]
 
@@ -69,9 +69,8 @@ def read_tables(nodes: PathLike, edges: PathLike, columns: Columns) -> NodeData:
     node_table, edge_table = Table.read(nodes, columns.missing), Table.read(edges, columns.missing)
     recipe = _names(node_table, edge_table, columns)
     y = node_table.numbers(recipe.target, "; an empty cell is a node whose label is unknown")
-    chosen = choose_columns(node_table, columns, taken={recipe.id, recipe.target})
-    recipe = learn_values(recipe, node_table, chosen)
-    return _read(node_table, edge_table, recipe, y, columns.skip_unknown, chosen.left_out)
+    recipe, left_out = learn_features(recipe, node_table, columns)
+    return _read(node_table, edge_table, recipe, y, columns.skip_unknown, left_out)
 
 
 def read_again(nodes: PathLike, edges: PathLike, recipe: Recipe, skip_unknown: bool = False) -> NodeData:

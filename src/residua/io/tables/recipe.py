@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from residua.io.tables.columns import EMPTY, NUMBERS, OTHER, Table, shown
+from residua.io.tables.columns import EMPTY, NUMBERS, OTHER, TEXT, Table, shown
 
 if TYPE_CHECKING:
     from sklearn.compose import ColumnTransformer
@@ -102,61 +102,45 @@ def other_reading(column: str) -> str:
     return f", or read the column as text: --categorical {column}, or leave it out: --exclude {column}"
 
 
-@dataclass(frozen=True)
-class Chosen:
-    """Feature columns by kind, and the columns that are not used with the reason."""
-
-    numbers: list[str]
-    text: list[str]
-    left_out: dict[str, str]
-
-
-def choose_columns(nodes: Table, columns: Columns, taken: set[str]) -> Chosen:
-    """Choose which columns become features: those asked for, else all that can."""
-    features = columns.features
+def learn_features(recipe: Recipe, nodes: Table, columns: Columns) -> tuple[Recipe, dict[str, str]]:
+    """Return the recipe of the features, those asked for or else all that can be, and why other columns are none."""
+    features, taken = columns.features, {recipe.id, recipe.target}
     for option in ("features", "categorical", "exclude"):
         for name in getattr(columns, option) or ():
             nodes.need(name, f"--{option}")
     wrong = [name for name in features or () if name in taken]
     if wrong:
         raise ValueError(f"--features names {wrong[0]!r}, which is the id or the target; leave it out.")
-    chosen = Chosen([], [], {})
+    chosen: dict[str, list[str]] = {NUMBERS: [], TEXT: []}
+    left_out = {}
     for column in (name for name in nodes.columns if name not in {*taken, *columns.exclude}):
         if features is not None and column not in features:
-            chosen.left_out[column] = "not among --features"
+            left_out[column] = "not among --features"
+            continue
+        as_text = column in columns.categorical
+        kind, reason = _kind_of_feature(nodes, column, features is not None, as_text)
+        if not reason:
+            chosen[kind].append(column)
+        elif features is not None or as_text:
+            raise ValueError(f"{nodes.path} column {column!r} cannot be a feature: {reason}; leave it out.")
         else:
-            _choose(nodes, column, chosen, asked=features is not None, as_text=column in columns.categorical)
-    return chosen
+            left_out[column] = reason
+    medians = {c: float(np.nanmedian(nodes.numbers(c, other_reading(c)))) for c in chosen[NUMBERS]}
+    values = {c: tuple(sorted(set(nodes.text(c).fillna(NONE)))) for c in chosen[TEXT]}
+    return replace(recipe, medians=medians, values=values), left_out
 
 
-def _choose(nodes: Table, column: str, chosen: Chosen, *, asked: bool, as_text: bool) -> None:
-    kind, reason = nodes.kind(column), None
+def _kind_of_feature(nodes: Table, column: str, asked: bool, as_text: bool) -> tuple[str, str]:
+    """Return whether a column is numbers or text as a feature, and the reason why it cannot be one, if any."""
+    kind = nodes.kind(column)
     if not asked and (not column.strip() or column.startswith("__index_level_")):
-        reason = "it has no name"
-    elif kind == EMPTY:
-        reason = "every cell is empty"
-    elif kind == OTHER and not as_text:
-        reason = f"{nodes.cells(column).dtype}, neither numbers nor text"
-    elif kind == NUMBERS and not as_text:
-        chosen.numbers.append(column)
-        return
-    else:
-        count = nodes.text(column).nunique()
-        most = MOST_ASKED if asked or as_text else min(MOST_VALUES, len(nodes.frame) // 2)  # few enough to occur again
-        if count > most:
-            reason = f"text with {count:,} different values, more than {most:,}"
-        elif count == 1 and not asked:
-            reason = "the same text in every cell"
-    if reason is None:
-        chosen.text.append(column)
-    elif asked or as_text:
-        raise ValueError(f"{nodes.path} column {column!r} cannot be a feature: {reason}; leave it out.")
-    else:
-        chosen.left_out[column] = reason
-
-
-def learn_values(recipe: Recipe, nodes: Table, chosen: Chosen) -> Recipe:
-    """Return the recipe with the medians of the columns of numbers, and the values of those of text."""
-    medians = {c: float(np.nanmedian(nodes.numbers(c, other_reading(c)))) for c in chosen.numbers}
-    values = {c: tuple(sorted(set(nodes.text(c).fillna(NONE)))) for c in chosen.text}
-    return replace(recipe, medians=medians, values=values)
+        return kind, "it has no name"
+    if kind == EMPTY:
+        return kind, "every cell is empty"
+    if kind != TEXT and not as_text:
+        return kind, f"{nodes.cells(column).dtype}, neither numbers nor text" if kind == OTHER else ""
+    count = nodes.text(column).nunique()
+    most = MOST_ASKED if asked or as_text else min(MOST_VALUES, len(nodes.frame) // 2)  # few enough to occur again
+    if count > most:
+        return TEXT, f"text with {count:,} different values, more than {most:,}"
+    return TEXT, "the same text in every cell" if count == 1 and not asked else ""
