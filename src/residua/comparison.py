@@ -10,7 +10,6 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -179,18 +178,26 @@ def compare(
     possible, skipped = _possible(bases, X)
     masks = [held_out(graph, known, split, share, np.random.default_rng([random_state, k])) for k in range(splits)]
     methods = _methods(possible)
-    rows: list[Row] = []
+    total = len(methods) * splits
     notes: dict[str, None] = {}
+
+    def tried(method: Row, done: int) -> Row:
+        """Return the method with its scores; it may fail, which is a result too."""
+        scores: list[Score] = []
+        for k, hidden in enumerate(masks):
+            progress(done + k, total, method.name)
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                try:
+                    scores.append(_score(method, random_state, X, y, graph, hidden))
+                except ValueError as error:
+                    return replace(method, failure=f"split {k + 1}: {error}")
+            notes.update((str(warning.message), None) for warning in caught if k == 0)
+        return replace(method, scores=tuple(scores))
+
     _warm_up(any(base in NETWORKS for base in possible))
-    for k, method in enumerate(methods):
-
-        def advance(split: int, done: int = k * splits, name: str = method.name) -> None:
-            progress(done + split, len(methods) * splits, name)
-
-        row, warned = _tried(method, partial(_score, method, random_state, X, y, graph), masks, advance)
-        rows.append(row)
-        notes |= dict.fromkeys(warned)
-    progress(len(methods) * splits, len(methods) * splits, "")
+    rows = [tried(method, k * splits) for k, method in enumerate(methods)]
+    progress(total, total, "")
     return Comparison(rows, split, splits, int(known.sum()), int(masks[0].sum()), skipped, tuple(notes))
 
 
@@ -218,24 +225,6 @@ def _methods(bases: Sequence[str]) -> list[Row]:
     rows = [Row(f"{base}, {name}", base, correlation) for base in bases for name, correlation in SETTINGS.items()]
     like = PROPAGATION.base, PROPAGATION.correlation
     return [PROPAGATION, *(row for row in rows if (row.base, row.correlation) != like)]
-
-
-def _tried(
-    method: Row, score: Callable[[np.ndarray], Score], masks: Sequence[np.ndarray], advance: Callable[[int], None]
-) -> tuple[Row, list[str]]:
-    """One method on every split, and its warnings; it may fail, which is a result too."""
-    scores: list[Score] = []
-    notes: list[str] = []
-    for k, hidden in enumerate(masks):
-        advance(k)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            try:
-                scores.append(score(hidden))
-            except ValueError as error:
-                return replace(method, failure=f"split {k + 1}: {error}"), notes
-        notes += [str(warning.message) for warning in caught if k == 0]
-    return replace(method, scores=tuple(scores)), notes
 
 
 def _score(method: Row, random_state: int, X: Any, y: np.ndarray, graph: Graph, hidden: np.ndarray) -> Score:
