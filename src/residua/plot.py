@@ -105,8 +105,7 @@ def calibration(model: GraphRegressor, ax: Axes | None = None) -> Axes:
     >>> residua.plot.calibration(model).get_xlabel()
     'intervals claim to cover'
     """
-    check_fitted(model)
-    z = model.field_.prediction.scores
+    z = Contents(model).own.scores
     claimed = np.linspace(0.01, 0.99, 99)
     covered = np.searchsorted(np.sort(z), norm.ppf((1 + claimed) / 2), side="right") / len(z)
     chance = norm.ppf(0.975) * np.sqrt(claimed * (1 - claimed) / len(z))
@@ -114,9 +113,8 @@ def calibration(model: GraphRegressor, ax: Axes | None = None) -> Axes:
     ax.fill_between(claimed, claimed - chance, claimed + chance, color=GREY, alpha=0.25, lw=0, label="right, 95 %")
     ax.plot([0, 1], [0, 1], color=GREY, lw=1)
     ax.plot(claimed, covered, color=BLUE, lw=2, label=f"{len(z):,} labels left out")
-    ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", xlabel="intervals claim to cover", ylabel="intervals cover")
-    ax.legend(frameon=False, loc="upper left")
-    return ax
+    labels = {"xlabel": "intervals claim to cover", "ylabel": "intervals cover"}
+    return _finished(ax, "upper left", xlim=(0, 1), ylim=(0, 1), aspect="equal", **labels)
 
 
 def correlation(model: GraphRegressor, ax: Axes | None = None, *, kind: str = "hops", max_hops: int = 6) -> Axes:
@@ -161,9 +159,8 @@ def _hops(model: GraphRegressor, ax: Axes | None, max_hops: int) -> Axes:
     for values, colour, label in ((found.before, GREY, "before"), (found.after, BLUE, "decorrelated by the model")):
         hops, shared = correlogram(values, found.graph, max_hops, model.random_state)
         ax.plot(hops, shared, "o-", color=colour, lw=2, label=label)
-    ax.set(xlabel="edges between two nodes", ylabel="correlation of residuals", xticks=np.arange(1, max_hops + 1))
-    ax.legend(frameon=False)
-    return ax
+    ticks = np.arange(1, max_hops + 1)
+    return _finished(ax, xlabel="edges between two nodes", ylabel="correlation of residuals", xticks=ticks)
 
 
 def correlogram(values: np.ndarray, graph: Graph, max_hops: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -203,9 +200,7 @@ def _likelihood(model: GraphRegressor, ax: Axes | None, drop: float = 8.0) -> Ax
         ax.plot(np.tanh(grid)[seen], height[seen], lw=2, label=f"{name}: {fit.alpha[name]:+.4f}")
     if len(best) == 1:
         ax.axhline(-(norm.ppf(0.975) ** 2) / 2, color=GREY, lw=1, ls="--", label="95 % interval")
-    ax.set(xlabel="alpha", ylabel="log-likelihood below its maximum", ylim=(-drop, 0.5))
-    ax.legend(frameon=False)
-    return ax
+    return _finished(ax, xlabel="alpha", ylabel="log-likelihood below its maximum", ylim=(-drop, 0.5))
 
 
 def learning_curve(
@@ -258,7 +253,6 @@ def learning_curve(
     if not len(shares) or not all(0 < share < 1 for share in shares):
         raise ValueError(f"shares is {list(shares)}; give shares of the labels between 0 and 1, such as 0.2.")
     if y is None:
-        check_fitted(model)
         X, y, graph = model.X_, model.y_, model.graph_
     y, shares = np.asarray(y, float), sorted(shares)
     known = np.flatnonzero(~np.isnan(y))
@@ -271,9 +265,7 @@ def learning_curve(
         scores = np.array([[_held_out_r2(tried, X, y, graph, order, share) for order in orders] for share in shares])
         ax.fill_between(shares, scores.min(axis=1), scores.max(axis=1), color=colour, alpha=0.2, lw=0)
         ax.plot(shares, scores.mean(axis=1), "o-", color=colour, lw=2, label=name)
-    ax.set(xlabel="share of the labels given", ylabel="R2 at the labels held out", xlim=(0, 1))
-    ax.legend(frameon=False)
-    return ax
+    return _finished(ax, xlabel="share of the labels given", ylabel="R2 at the labels held out", xlim=(0, 1))
 
 
 def _held_out_r2(model: GraphRegressor, X: Any, y: np.ndarray, graph: Any, order: np.ndarray, share: float) -> float:
@@ -295,4 +287,11 @@ def _axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
     ax.tick_params(colors=INK, labelsize=9)
     ax.grid(color="#e6e6e2", lw=0.7)
     ax.set_axisbelow(True)
+    return ax
+
+
+def _finished(ax: Axes, legend: str | None = None, **settings: Any) -> Axes:
+    """Return the axes with these settings and a legend, which is at that place."""
+    ax.set(**settings)
+    ax.legend(frameon=False, loc=legend)
     return ax
