@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,8 +40,7 @@ class EdgeList(NamedTuple):
         return EdgeList(self.source[chosen], self.target[chosen], weight)
 
 
-@dataclass(frozen=True)
-class Symmetry:
+class Symmetry(NamedTuple):
     """How the two directions of a pair become one weight, and what an error says where they cannot.
 
     ``"rows"``: one direction is enough, and where both are listed they agree. ``"matrix"``: both are listed
@@ -179,7 +177,6 @@ def directed(rows: EdgeList, n: int) -> sp.csr_array:
     weight = np.ones(len(rows.source)) if rows.weight is None else rows.weight
     ends = rows.source.astype(np.int32), rows.target.astype(np.int32)
     F = sp.coo_array((weight, ends), shape=(n, n)).tocsr()
-    F.sum_duplicates()
     F.eliminate_zeros()
     return F
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import reduce
 from operator import add
 from typing import Any
 
@@ -23,10 +23,11 @@ from residua.graph.ids import as_ids, first, show
 from residua.graph.report import GraphReport
 from residua.linalg import Rows, Sparse, connected_components, order
 from residua.linalg.rows import LOCAL
+from residua.linalg.workspace import Workspace, cached_property
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Graph:
+class Graph(Workspace):
     """An undirected graph, weighted or not, of one or several edge types.
 
     Build it with ``from_edges``, ``from_pandas``, ``from_scipy``, ``from_networkx``, ``from_pyg`` or
@@ -270,11 +271,7 @@ class Graph:
         >>> Graph.from_arrays(graph.arrays(), graph.nodes, graph.edge_types)
         Graph(3 nodes, 2 edges)
         """
-        matrices = {}
-        for k, name in enumerate(edge_types):
-            A = CSR(arrays[f"indptr.{k}"], arrays[f"indices.{k}"], arrays.get(f"weights.{k}"))
-            check_bounds(A, len(nodes), name)
-            matrices[name] = A
+        matrices = {name: read_csr(arrays, k, len(nodes), name) for k, name in enumerate(edge_types)}
         return cls._from_csr(nodes, matrices)
 
     @classmethod
@@ -294,10 +291,6 @@ class Graph:
     def __repr__(self) -> str:
         types = f" of types {', '.join(self.edge_types)}" if len(self.edge_types) > 1 else ""
         return f"Graph({self.n_nodes} nodes, {self.n_edges} edges{types})"
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out what is computed on demand."""
-        return {name: self.__dict__[name] for name in ("nodes", "operators", "degree")}
 
     @property
     def n_nodes(self) -> int:
@@ -464,9 +457,11 @@ def as_mask(labelled: Any, n: int) -> np.ndarray:
     return values if values.dtype == bool else ~np.isnan(values)
 
 
-def check_bounds(A: CSR, n: int, name: str) -> None:
-    """Refuse arrays of a damaged file: compiled kernels read what they point to."""
+def read_csr(arrays: Mapping[str, np.ndarray], k: int, n: int, name: str) -> CSR:
+    """Return edge type number k; refuse arrays of a damaged file, since compiled kernels read what they point to."""
+    A = CSR(arrays[f"indptr.{k}"], arrays[f"indices.{k}"], arrays.get(f"weights.{k}"))
     fits = len(A.indptr) == n + 1 and A.indptr[0] == 0 and A.indptr[-1] == len(A.indices) > 0
     fits = fits and (A.weights is None or len(A.weights) == len(A.indices))
     if not (fits and (np.diff(A.indptr) >= 0).all() and A.indices.min() >= 0 and A.indices.max() < n):
         raise ValueError(f"arrays of type {name!r} do not fit {n} nodes; they are damaged or of another graph.")
+    return A
