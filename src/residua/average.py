@@ -111,9 +111,7 @@ def _same_graph(a: Graph, b: Graph) -> bool:
 
 
 def _checked_weights(weights: Any, count: int) -> np.ndarray:
-    if weights is None:
-        return np.full(count, 1 / count)
-    values = np.asarray(weights, float)
+    values = np.asarray(np.ones(count) if weights is None else weights, float)
     if values.shape != (count,) or not (values >= 0).all() or not 0 < values.sum() < np.inf:
         raise ValueError(f"weights={weights!r} must be {count} numbers, none negative, not all zero: one a model.")
     return values / values.sum()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-import types
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
+from types import ModuleType
 
 MOVED = {
     "residua.datasets.catalogue": "residua.reproduction.datasets.catalogue",
@@ -26,7 +26,7 @@ class MovedModules(MetaPathFinder, Loader):
     """Finds a module under its old name."""
 
     def find_spec(
-        self, name: str, path: Sequence[str] | None = None, target: types.ModuleType | None = None
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """Return where the module is now, with a warning; None for a name that it never had."""
         if name not in MOVED:
@@ -34,15 +34,10 @@ class MovedModules(MetaPathFinder, Loader):
         warnings.warn(f"{name} is now {MOVED[name]}; import it from there.", DeprecationWarning, stacklevel=2)
         return ModuleSpec(name, self, is_package=True)
 
-    def create_module(self, spec: ModuleSpec) -> types.ModuleType:
-        """Return a module of the old name with what the new one holds."""
-        module = types.ModuleType(spec.name)
-        vars(module).update({k: v for k, v in vars(import_module(MOVED[spec.name])).items() if k[:2] != "__"})
-        return module
-
-    def exec_module(self, module: types.ModuleType) -> None:
-        """Do nothing: the module is whole."""
+    def exec_module(self, module: ModuleType) -> None:
+        """Give the module of the old name what the new one holds."""
+        found = vars(import_module(MOVED[module.__name__]))
+        vars(module).update({name: value for name, value in found.items() if not name.startswith("__")})
 
 
-if not any(isinstance(finder, MovedModules) for finder in sys.meta_path):
-    sys.meta_path.insert(0, MovedModules())  # before folders of that name that an older checkout left behind
+sys.meta_path.insert(0, MovedModules())  # before folders of that name that an older checkout left behind
