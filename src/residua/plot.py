@@ -7,7 +7,7 @@ state: the last expression of a notebook cell is shown as it is.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from scipy.sparse import csgraph
@@ -290,7 +290,7 @@ def _axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
     return ax
 
 
-def _finished(ax: Axes, legend: str | None = None, **settings: Any) -> Axes:
+def _finished(ax: Axes, legend: Literal["upper left"] | None = None, **settings: Any) -> Axes:
     """Return the axes with these settings and a legend, which is at that place."""
     ax.set(**settings)
     ax.legend(frameon=False, loc=legend)
