@@ -7,7 +7,6 @@ Where every label is known, nothing is left to predict: then predictions are lea
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,7 +18,6 @@ from residua.validation import check_fitted
 if TYPE_CHECKING:
     from residua.diagnosis import Diagnosis
     from residua.estimator import GraphRegressor
-    from residua.field.prediction import Prediction
     from residua.graph import Graph
 
 COVERAGE = 0.9
@@ -52,60 +50,39 @@ class Moran(NamedTuple):
     neighbours: np.ndarray
 
 
-@dataclass(frozen=True)
 class Contents:
-    """Columns over all nodes, NaN where there is none; computed when asked, and kept.
+    """Columns over all nodes, NaN where there is none; what takes computing is computed when asked, and kept.
 
     Parameters
     ----------
     model : GraphRegressor
         Fitted model.
+
+    Attributes
+    ----------
+    graph : Graph
+        Training graph.
+    own : Prediction
+        What the model says of it.
+    truth, base, residual : (n,) array
+        Known labels, base predictions, and residuals at known nodes.
+    left_out : bool
+        Whether every label is known, so that corrections are leave-one-out.
+    asked : (n,) array of bool
+        Nodes where there is something to predict.
     """
 
-    model: GraphRegressor
-
-    def __post_init__(self) -> None:
-        check_fitted(self.model)
-
-    @property
-    def graph(self) -> Graph:
-        """Training graph."""
-        return self.model.graph_
-
-    @property
-    def truth(self) -> np.ndarray:
-        """Known labels."""
-        return self.model.y_
-
-    @property
-    def own(self) -> Prediction:
-        """What the model says of its graph."""
-        return self.model.field_.prediction
-
-    @property
-    def left_out(self) -> bool:
-        """Whether every label is known, so that corrections are leave-one-out."""
-        return bool(self.own.known.all())
-
-    @property
-    def asked(self) -> np.ndarray:
-        """(n,) bool: nodes where there is something to predict."""
-        return ~self.own.known | self.left_out
+    def __init__(self, model: GraphRegressor):
+        check_fitted(model)
+        self.model, self.graph, self.own = model, model.graph_, model.field_.prediction
+        self.truth, self.base, self.residual = model.y_, self.own.base, self.own.residual
+        self.left_out = bool(self.own.known.all())
+        self.asked = ~self.own.known | self.left_out
 
     @cached_property
     def diagnosis(self) -> Diagnosis:
         """Diagnosis of the model."""
         return self.model.diagnose()
-
-    @property
-    def base(self) -> np.ndarray:
-        """Base predictions."""
-        return self.own.base
-
-    @property
-    def residual(self) -> np.ndarray:
-        """Residuals at known nodes."""
-        return self.own.residual
 
     @cached_property
     def correction(self) -> np.ndarray:

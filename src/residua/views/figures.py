@@ -114,7 +114,9 @@ def strip(
     xy, geographic = check_positions(positions, graph, geographic)
     values = {title: _check_values(column, len(xy), f"panels[{title!r}]") for title, column in panels.items()}
     scales = shared_scales(values, diverging, clip)
-    figure, frames = _frames(len(values), width, _height_over_width(xy, geographic))
+    size = np.ptp(corners(xy, geographic), axis=0)
+    ratio = np.clip(size[1] / size[0] * stretch(xy, geographic), 0.35, 1.3)
+    figure, frames = _frames(len(values), width, float(ratio))
     for (title, column), scale, (ax, bar) in zip(values.items(), scales.values(), frames, strict=True):
         norm = Normalize(scale.low, scale.high)
         dots = draw_nodes(ax, xy, column, graph=graph, norm=norm, cmap=scale.cmap, geographic=geographic)
@@ -280,12 +282,6 @@ def corners(xy: Array, geographic: bool) -> tuple[Array, Array]:
 def stretch(xy: Array, geographic: bool) -> float:
     """Length of one unit of y over one of x: a degree of longitude shrinks towards the poles."""
     return float(1 / np.cos(np.radians(xy[:, 1].mean()))) if geographic else 1.0
-
-
-def _height_over_width(xy: Array, geographic: bool) -> float:
-    low, high = corners(xy, geographic)
-    ratio = (high - low)[1] / (high - low)[0] * stretch(xy, geographic)
-    return float(np.clip(ratio, 0.35, 1.3))
 
 
 def dot_areas(ax: Axes, xy: Array, fill: float) -> Array:

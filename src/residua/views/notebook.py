@@ -69,18 +69,13 @@ def _found(field: FittedField) -> Iterator[tuple[str, str]]:
     for kind, alpha in field.alpha.items():
         interval = f", 95 % [{ends[kind][0]:+.4f}, {ends[kind][1]:+.4f}]" if kind in ends else ""
         yield f"alpha[{kind}]", f"{alpha:+.4f}{interval}"
-    yield "leave-one-out R2", ", ".join(_accuracy(field)) or "see diagnose()"
+    yield "leave-one-out R2", _accuracy(field) or "see diagnose()"
 
 
-def _accuracy(field: FittedField) -> Iterator[str]:
-    labels = field.y[field.labelled]
-    yield from _r2(labels, field.outcome.base_out_of_fold_error, "base")
+def _accuracy(field: FittedField) -> str:
+    errors = {"base": field.outcome.base_out_of_fold_error}
     at_hand = field.computed("prediction") and field.prediction.computed("leave_one_out")
     if at_hand or field.graph.n_nodes <= QUICK:
-        yield from _r2(labels, field.prediction.out_of_sample_error, "with the neighbours")
-
-
-def _r2(labels: np.ndarray, error: np.ndarray, name: str) -> Iterator[str]:
-    r2 = r2_of_errors(labels, error)
-    if np.isfinite(r2):
-        yield f"{r2:.3f} {name}"
+        errors["with the neighbours"] = field.prediction.out_of_sample_error
+    scores = {name: r2_of_errors(field.y[field.labelled], error) for name, error in errors.items()}
+    return ", ".join(f"{r2:.3f} {name}" for name, r2 in scores.items() if np.isfinite(r2))

@@ -92,6 +92,7 @@ def report_html(model: GraphRegressor, **options: Any) -> str:
         "share": lambda x: f"{x:.0%}".replace("%", "\N{NO-BREAK SPACE}%"),
     }
     environment.globals |= {"isfinite": np.isfinite, "thumbnail": thumbnail, "ticks": ticks, "version": __version__}
+    environment.globals["edge_lines"] = charts.edge_lines
     bokeh = Resources(mode="inline", components=["bokeh", "bokeh-gl"], log_level="warn")
     page = Page(Contents(model), **options)
     words = {"page": page, "layers": layers(page.contents), "bokeh": "\n".join(bokeh.js_raw)}
@@ -141,11 +142,6 @@ class Page:
     def scales(self) -> dict[str, Scale]:
         """Colours of the layers, by their titles."""
         return colours(layers(self.contents))
-
-    @property
-    def edges(self) -> dict[str, Any]:
-        """Edge types that are drawn, with their colours and lines."""
-        return charts.edge_lines(self.drawing, self.contents.graph)
 
     @property
     def script_data(self) -> dict[str, Any]:
