@@ -6,6 +6,7 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
+from numba import njit
 
 import residua
 from cluster import local_cluster
@@ -258,6 +259,13 @@ def test_mean_and_variance_are_those_of_one_machine_with_the_same_noise(client, 
     assert not found.variance.to_numpy()[case.labelled].any()
 
 
+@njit
+def pair_normals(seed, draw, low, high):
+    """Normals of pairs low <= high."""
+    key = noise._key(seed, draw)
+    return np.array([noise._normal(key, low[e], high[e]) for e in range(len(low))])
+
+
 def same_noise(conditional, random_state, draws):
     """The noise of one machine, fed the normals that the blocks compute."""
     S, nodes = conditional.G_UU.S, conditional.U
@@ -266,16 +274,16 @@ def same_noise(conditional, random_state, draws):
     up = S.indices > row
     out = np.zeros((draws, S.shape[0]))
     for k in range(draws):
-        edges = noise.pair_normals(seed, k, nodes[row[up]], nodes[S.indices[up]])
-        own = noise.pair_normals(seed, k, nodes, nodes)
+        edges = pair_normals(seed, k, nodes[row[up]], nodes[S.indices[up]])
+        own = pair_normals(seed, k, nodes, nodes)
         kernels.edge_noise(S.indptr, S.indices, S.weights, S.scale, conditional.G_UU.alpha, edges, own, out[k])
     return np.ascontiguousarray(out.T)
 
 
 def test_hashed_normals_are_standard_and_uncorrelated():
     low = np.arange(200_000)
-    one, other = (noise.pair_normals(3, draw, low, low + 1) for draw in (0, 1))
-    again = noise.pair_normals(3, 0, low + 1, low + 2)
+    one, other = (pair_normals(3, draw, low, low + 1) for draw in (0, 1))
+    again = pair_normals(3, 0, low + 1, low + 2)
     error = 1 / np.sqrt(len(low))
     for values in (one, other):
         assert abs(values.mean()) < 4 * error

@@ -194,23 +194,18 @@ class Gang(Rows):
             result, error = self._hear(0, operation)
         else:
             parts = [part, *(self._hear(sender, operation) for sender in range(1, self.size))]
-            result, error = None, None
             try:
-                result = f(parts)
+                result, error = f(parts), None
             except Exception as raised:
-                error = raised
-            packed = pickle.dumps((result, error))
-            self._send(dict.fromkeys(range(1, self.size), packed), operation)
+                result, error = None, raised
+            self._send(dict.fromkeys(range(1, self.size), pickle.dumps((result, error))), operation)
         if error is not None:
             raise error
         return result
 
     def sum(self, partial: Any, then: Callable[[Any], Any] | None = None) -> Any:
-        def add(parts: list[Any]) -> Any:
-            total = np.sum(parts, axis=0)
-            return total if then is None else then(total)
-
-        return self._through_first("sum", partial, add)
+        finish = then or (lambda total: total)
+        return self._through_first("sum", partial, lambda parts: finish(np.sum(parts, axis=0)))
 
     def max(self, partial: Any) -> Any:
         return self._through_first("max", partial, lambda parts: np.max(parts, axis=0))

@@ -38,7 +38,7 @@ class DistributedGraph:
     """
 
     def __init__(self, blocks: Sequence[Future], ids: Vector, table: NodeTable | None = None):
-        self.cluster, self.blocks, self.ids, self.table = ids.cluster, list(blocks), ids, table
+        self.cluster, self.blocks, self.ids, self.table, self.n_nodes = ids.cluster, list(blocks), ids, table, len(ids)
         halo, entries, loops = zip(*self.cluster.fetch(self.cluster.each(Block.counts, blocks)), strict=True)
         self.S = BlockMatrix(self, ids.sizes, np.array(halo))
         if not sum(entries):
@@ -100,10 +100,6 @@ class DistributedGraph:
         pieces = [A[first:last] for first, last in pairwise(bounds)]
         dealt = cluster.each(make_block, pieces, bounds[:-1], bounds=bounds)
         return cls(dealt, from_numpy(cluster, np.asarray(graph.nodes), np.diff(bounds)))
-
-    @property
-    def n_nodes(self) -> int:
-        return int(self.S.sizes.sum())
 
     def __repr__(self) -> str:
         return f"DistributedGraph({self.n_nodes} nodes, {self.n_edges} edges, {len(self.blocks)} blocks)"

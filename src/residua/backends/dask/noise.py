@@ -38,19 +38,14 @@ def _normal(key, low, high):
 
 
 @compiled
-def pair_normals(seed, draw, low, high):
-    """Normals of pairs low <= high, for tests and for one machine."""
-    key = _mix(_mix(np.uint64(seed) + GOLDEN) + GOLDEN * np.uint64(draw + 1))
-    out = np.empty(len(low))
-    for e in range(len(low)):
-        out[e] = _normal(key, low[e], high[e])
-    return out
+def _key(seed, draw):
+    return _mix(_mix(np.uint64(seed) + GOLDEN) + GOLDEN * np.uint64(draw + 1))
 
 
 @compiled
 def _noise(rows, indptr, indices, weights, scale, ids, alpha, seed, first, out):
     for k in range(out.shape[1]):
-        key = _mix(_mix(np.uint64(seed) + GOLDEN) + GOLDEN * np.uint64(first + k + 1))
+        key = _key(seed, first + k)
         for i in range(rows):
             total = 0.0
             for e in range(indptr[i], indptr[i + 1]):

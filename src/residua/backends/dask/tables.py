@@ -241,7 +241,6 @@ def _directed(rows: pd.DataFrame, first: int, shape: tuple[int, int], self_loops
     rows = rows if self_loops else rows[rows["source"] != rows["target"]]
     weight = rows["weight"].to_numpy() if "weight" in rows else np.ones(len(rows))
     F = sp.coo_array((weight, (rows["source"].to_numpy() - first, rows["target"].to_numpy())), shape=shape).tocsr()
-    F.sum_duplicates()
     F.eliminate_zeros()
     return F
 
