@@ -18,6 +18,7 @@ from residua.cli.fit import fit, load_model, predict, status
 from residua.cli.reproduce import data, reproduce
 
 WRONG_INPUT = (ValueError, OSError, ImportError, MemoryError)
+POSITIONS = "Column of the node table with positions, {}; by default {}."
 INTERRUPTED = 130  # by Ctrl-C, as shells say it
 
 app = typer.Typer(
@@ -85,25 +86,20 @@ app.command()(compare)
 def report(
     model: Annotated[Path, Argument(help="A file that `residua fit` wrote.", show_default=False)],
     nodes: Annotated[Path | None, Option(help="Node table of the fit, for names and positions.")] = None,
-    x: Annotated[
-        str | None, Option(help="Column of the node table with positions, eastward; by default longitude.")
-    ] = None,
-    y: Annotated[
-        str | None, Option(help="Column of the node table with positions, northward; by default latitude.")
-    ] = None,
+    x: Annotated[str | None, Option(help=POSITIONS.format("eastward", "longitude"))] = None,
+    y: Annotated[str | None, Option(help=POSITIONS.format("northward", "latitude"))] = None,
     polygons: Annotated[Path | None, Option(help="GeoJSON or TopoJSON with an area for each id.")] = None,
     title: Annotated[str | None, Option(help="Of the page.")] = None,
     trust: options.Trust = False,
     output: Annotated[Path, options.Output(help="Where the page goes.")] = Path("report.html"),
 ) -> None:
     """Write a page on what a model found, to open in a browser."""
-    from residua.io.tables import check_output
+    from residua.io.tables import check_output, rows_like
 
     check_output(output, (".html",), (model, nodes, polygons))
     if (x is None) != (y is None) or (x and nodes is None):
         raise ValueError("give --x and --y together, and with them --nodes, the table that has these columns.")
     with status():
-        from residua.io.tables import rows_like
         from residua.views.page.html import write_report
 
         fitted = load_model(model, trust)
@@ -131,7 +127,6 @@ def _show_warning(message: Warning | str, *_args: object, **_kwargs: object) -> 
 def main() -> None:
     """Run the command line; wrong input ends with one line and exit code 2, --debug shows where it was found."""
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"] or ["--help"]
-    debug = "--debug" in sys.argv
     warnings.showwarning = _show_warning
     _interrupted.clear()
     try:
@@ -144,7 +139,7 @@ def main() -> None:
     except Exception as error:
         if not isinstance(error, WRONG_INPUT) and not hasattr(error, "format_message"):  # typer's has, on a command
             raise
-        if debug:
+        if "--debug" in sys.argv:
             traceback.print_exception(error)
         typer.secho(f"residua: {' '.join(_explained(error).split())}", fg="red", err=True)
         sys.exit(2)

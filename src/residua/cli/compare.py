@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
-from residua.bases.networks.progress import Advance, progress
+from residua.bases.networks.progress import count_on, progress
 from residua.bases.registry import COMPARED
 from residua.cli import options
 
@@ -38,13 +37,9 @@ def compare(
         data = read_tables(tables.nodes, tables.edges, tables.columns)
         with options.name_labels(tables):
             asked: dict[str, Any] = {"bases": options.split_names(bases) or COMPARED, "splits": splits, "split": split}
-            found = run(data.X, data.y, data.graph, **asked, share=share, random_state=seed, progress=_counted(advance))
+            found = run(data.X, data.y, data.graph, **asked, share=share, random_state=seed, progress=count_on(advance))
     facts = options.facts_of(data)
     options.print_json(facts | described(found)) if as_json else _print(facts, found)
-
-
-def _counted(advance: Advance) -> Callable[[int, int, str], None]:
-    return lambda done, of, name: advance(done / of, f"{done} of {of}: {name}")
 
 
 def described(found: Comparison) -> dict[str, Any]:

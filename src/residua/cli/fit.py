@@ -124,10 +124,7 @@ def describe_model(model: GraphRegressor, diagnosis: Diagnosis, base: str) -> di
     return {
         "base": base,
         "correlation": model.correlation,
-        "alpha": {
-            name: {"value": value, "lower": intervals[name][0], "upper": intervals[name][1]}
-            for name, value in model.alpha_.items()
-        },
+        "alpha": options.alpha_facts(model.alpha_, intervals),
         "beta": model.beta_,
         "p_value": diagnosis.p_value,
         "r2_base": diagnosis.r2_base,
@@ -168,7 +165,7 @@ def predict(
     output: Annotated[Path, options.Output(help="Where predictions go, .csv or .parquet.")] = Path("predictions.csv"),
 ) -> None:
     """Write a line for each node: id, prediction, std, lower, upper, base, correction."""
-    from residua.io.tables import check_output
+    from residua.io.tables import check_output, prediction_table, read_again, read_labels, write_table
     from residua.io.tables.predictions import SUFFIXES
 
     check_output(output, SUFFIXES, (model, nodes, edges, labels))
@@ -179,8 +176,6 @@ def predict(
     if (nodes is None) != (edges is None):
         raise ValueError("give --nodes and --edges together, or neither for the graph of the fit.")
     with status():
-        from residua.io.tables import prediction_table, read_again, read_labels, write_table
-
         fitted = load_model(model, trust)
         given = nodes or labels
         if given is not None and not hasattr(fitted, "recipe_"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial, wraps
@@ -126,6 +126,11 @@ def facts_of(data: NodeData) -> dict[str, Any]:
         "edge_columns_left_out": data.edge_columns_left,
         "notes": data.notes,
     }
+
+
+def alpha_facts(alpha: Mapping[str, float], ends: Mapping[str, tuple[Any, Any]]) -> dict[str, dict[str, Any]]:
+    """Return each edge type's alpha with the ends of its interval, for people and for JSON."""
+    return {name: {"value": a, "lower": ends[name][0], "upper": ends[name][1]} for name, a in alpha.items()}
 
 
 def fact_lines(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:

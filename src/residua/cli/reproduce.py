@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from residua.bases.networks import progress
+from residua.bases.networks.progress import count_on, progress
 from residua.cli.options import Output, split_names
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from residua.reproduction.registry import Result
-    from residua.reproduction.runs import Advance
+    from residua.reproduction.runs import Record
 
 data = typer.Typer(help="The paper's data sets: what there is, and their files.", no_args_is_help=True)
 EXPERIMENT = (
@@ -52,18 +52,13 @@ def reproduce(
     options = Options(seeds, split_names(datasets), split_names(methods), jobs, protocol, output, quick, first_seed)
     console = Console()
     for name, run in found:
-        with progress.progress(name) as advance:
-            result = run(options, _counting(advance))
+        with progress(name) as advance:
+            result = run(options, count_on(advance, _name))
         show(result, console)
 
 
-def _counting(advance: progress.Advance) -> Advance:
-    def count(done: int, of: int, record: object) -> None:
-        task = getattr(record, "task", None)
-        last = f": {task.dataset} {task.method} seed {task.seed}" if task else ""
-        advance(done / max(of, 1), f"{done} of {of}{last}")
-
-    return count
+def _name(record: Record) -> str:
+    return f"{record.task.dataset} {record.task.method} seed {record.task.seed}"
 
 
 def show(result: Result, console: Console) -> None:

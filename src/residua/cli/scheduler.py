@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from residua.bases.registry import LINEAR
+from residua.cli.options import alpha_facts
 
 if TYPE_CHECKING:
     from residua.backends.dask import DistributedFit
@@ -93,17 +94,13 @@ def connected(address: str) -> Any:
 
 def learned(found: DistributedFit, base: str) -> dict[str, Any]:
     """Return what was learned, for people and for JSON."""
-    interval = found.correlation.interval()
     return {
         "nodes": found.graph.n_nodes,
         "edges": found.graph.n_edges,
         "labelled": found.labelled,
         "features": found.features,
         "base": base,
-        "alpha": {
-            name: {"value": value, "lower": interval[name][0], "upper": interval[name][1]}
-            for name, value in found.correlation.alpha.items()
-        },
+        "alpha": alpha_facts(found.correlation.alpha, found.correlation.interval()),
         "beta": found.beta,
         "p_value": found.correlation.p_value,
         "r2_corrected": found.r2,

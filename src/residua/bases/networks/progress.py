@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from typing import Any
 
 PATIENCE = 1.0  # seconds before a bar appears
 
@@ -37,6 +38,16 @@ def progress(title: str) -> Iterator[Advance]:
     finally:
         with suppress(Exception):  # a terminal that went away does not cost the result
             bar.stop()
+
+
+def count_on(advance: Advance, name: Callable[[Any], str] = str) -> Callable[[int, int, Any], None]:
+    """Return a report on how many pieces of work of how many are done, and on the last one, None before the first."""
+
+    def count(done: int, of: int, last: Any) -> None:
+        words = "" if last is None else f": {name(last)}"
+        advance(done / max(of, 1), f"{done} of {of}{words}")
+
+    return count
 
 
 def report_on(advance: Advance, first: int, count: int, of: int) -> Report:
