@@ -266,13 +266,10 @@ class NetworkBase(Base):
         x = (self._features(graph, X) - self.x_centre) / self.x_spread
         A = graph.adjacency().tocoo()
         edge_index = torch.as_tensor(np.stack([A.row, A.col]), dtype=torch.int64)
-        return Inputs(torch.as_tensor(x, dtype=self._dtype), edge_index, y)
-
-    @property
-    def _dtype(self) -> torch.dtype:
-        """Single precision, unless a module of one's own has another."""
-        own = self.settings.kind.parameters() if self.settings.own else iter(())
-        return next((p.dtype for p in own if p.is_floating_point()), torch.float32)
+        own = self.settings.kind.parameters() if self.settings.own else ()
+        # Single precision, unless a module of one's own has another.
+        dtype = next((p.dtype for p in own if p.is_floating_point()), torch.float32)
+        return Inputs(torch.as_tensor(x, dtype=dtype), edge_index, y)
 
     def _features(self, graph: Graph, X: np.ndarray) -> np.ndarray:
         if self.settings.kind != "hops":

@@ -39,8 +39,8 @@ class Checkpoint:
     def __init__(self, path: str | os.PathLike[str] | None, mark: str):
         self.path, self.mark = path, mark
         self.arrays = _read(path, mark) if path is not None and os.path.exists(path) else {}
-        self.written, self._warned = time.monotonic(), False
         self._write()  # a folder that cannot be written to is found now, not after an hour
+        self.written, self._warned = time.monotonic(), False
 
     def section(self, name: str) -> Section:
         """Return the place of one training in the file."""
@@ -51,16 +51,15 @@ class Checkpoint:
         try:
             self._write()
         except OSError as error:
-            self.written = time.monotonic()
             if not self._warned:
                 warnings.warn(f"{error}; the training goes on without it.", UserWarning, stacklevel=2)
             self._warned = True
+        self.written = time.monotonic()
 
     def _write(self) -> None:
         if self.path is not None:
             data = save(self.arrays, {MARK: self.mark, CHECKSUM: checksum(self.arrays)})
             write_atomically(self.path, lambda file: file.write(data), "writing the checkpoint")
-            self.written = time.monotonic()
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,6 @@ class Neighbours:
         self.made_for = n, edge_index._version
         source, target = edge_index.numpy()
         self.A = sp.csr_array((np.ones(len(source), np.float32), (target, source)), shape=(n, n))
-        self.A.sum_duplicates()
         with torch.inference_mode(False):  # kept, and met by gradients later
             self.degree = torch.as_tensor(self.A.sum(axis=1), dtype=torch.float32)[:, None]
             self.weight = 1 / self.degree.clamp(min=1)  # D^-1; 1 where nobody is gathered from

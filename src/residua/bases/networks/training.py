@@ -184,10 +184,9 @@ class Learner:
         if len(self.out_of_sample):
             corrected = prediction[self.out_of_sample] + self.criterion.correction()[self.out_of_sample]
             value = float(np.mean((y[self.out_of_sample] - corrected) ** 2))
-        self.error = value
-        self.since = 0 if value < self.lowest else self.since + 1
+        self.error, self.since = value, self.since + 1
         if value < self.lowest:
-            self.best, self.lowest = run.weights(k), value
+            self.best, self.lowest, self.since = run.weights(k), value, 0
         return r, slope
 
 
