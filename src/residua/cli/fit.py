@@ -62,7 +62,7 @@ def fit(
         from residua.cli.scheduler import fit_on_cluster, lines
 
         folder = Path("predictions") if output == Path("model.residua") else output
-        found = fit_on_cluster(scheduler, tables.nodes, tables.edges, tables.columns, parameters, folder)
+        found = fit_on_cluster(scheduler, tables, parameters, folder)
         options.print_json(found) if as_json else options.say_all(lines(found))
     elif dry_run:
         from residua.resources import describe_estimate
@@ -119,8 +119,7 @@ def _job(data: NodeData, model: GraphRegressor) -> Job:
 
 def describe_model(model: GraphRegressor, diagnosis: Diagnosis, base: str) -> dict[str, Any]:
     """Return what was learned, for people and for JSON."""
-    learned = model.correlation_ is not None
-    intervals = diagnosis.alpha_interval if learned else dict.fromkeys(model.alpha_, (None, None))
+    intervals = diagnosis.alpha_interval if model.correlation_ is not None else dict.fromkeys(model.alpha_, (None, None))
     return {
         "base": base,
         "correlation": model.correlation,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from residua.bases.registry import LINEAR
-from residua.cli.options import alpha_facts
+from residua.cli.options import Tables, alpha_facts
 
 if TYPE_CHECKING:
     from residua.backends.dask import DistributedFit
@@ -16,19 +16,16 @@ if TYPE_CHECKING:
 CONNECT = 20  # seconds in which a scheduler should answer
 
 
-def fit_on_cluster(
-    address: str, nodes: Path, edges: Path, given: Columns, parameters: dict[str, Any], output: Path
-) -> dict[str, Any]:
+def fit_on_cluster(address: str, tables: Tables, parameters: dict[str, Any], output: Path) -> dict[str, Any]:
     """Read, fit and predict on the workers of a scheduler.
 
     Parameters
     ----------
     address : str
         Of the scheduler, such as tcp://10.0.0.1:8786.
-    nodes, edges : Path
-        Parquet files or folders that every worker can read.
-    given : Columns
-        As for one machine; text and several edge types are refused.
+    tables : Tables
+        Parquet files or folders that every worker can read, and their columns as for one machine; text and several
+        edge types are refused.
     parameters : dict
         Of ``residua fit``.
     output : Path
@@ -39,8 +36,9 @@ def fit_on_cluster(
     dict
         What was learned.
     """
+    given = tables.columns
     check_options(given, parameters)
-    for path in (nodes, edges):
+    for path in (tables.nodes, tables.edges):
         if path.suffix.lower() in (".csv", ".tsv", ".txt"):
             raise ValueError(f"{path}: with --scheduler tables are Parquet; convert it, or leave out --scheduler.")
     from residua import distributed
@@ -50,7 +48,7 @@ def fit_on_cluster(
     names |= {"id": given.id or "id", "source": given.source or "source", "target_node": given.to or "target"}
     settings = {"base": base, "random_state": parameters["random_state"], "output": output}
     with connected(address) as client:
-        facts = learned(distributed.fit(client, edges=edges, nodes=nodes, **names, **settings), base)
+        facts = learned(distributed.fit(client, edges=tables.edges, nodes=tables.nodes, **names, **settings), base)
     return facts | {"scheduler": address, "predictions": str(output), "seconds": time.perf_counter() - begin}
 
 

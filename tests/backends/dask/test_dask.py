@@ -14,6 +14,7 @@ from graphs import CASES, small_world
 from residua import distributed as rd
 from residua.backends.dask import exchange, noise
 from residua.cli import scheduler as cli_scheduler
+from residua.cli.options import Tables
 from residua.field import Conditional
 from residua.graph import Graph
 from residua.io.tables import Columns
@@ -638,9 +639,9 @@ def test_options_for_one_machine_are_refused(given, parameters, message):
 
 
 def test_a_cluster_reads_parquet_alone(tmp_path):
-    tables = tmp_path / "nodes.csv", tmp_path / "edges.csv"
+    tables = Tables(tmp_path / "nodes.csv", tmp_path / "edges.csv", Columns("price"))
     with pytest.raises(ValueError, match=r"nodes\.csv: with --scheduler tables are Parquet"):
-        cli_scheduler.fit_on_cluster("tcp://127.0.0.1:9", *tables, Columns("price"), PARAMETERS, tmp_path / "out")
+        cli_scheduler.fit_on_cluster("tcp://127.0.0.1:9", tables, PARAMETERS, tmp_path / "out")
 
 
 def test_a_scheduler_that_does_not_answer_is_named(monkeypatch):
@@ -652,10 +653,8 @@ def test_a_scheduler_that_does_not_answer_is_named(monkeypatch):
 @pytest.mark.slow
 def test_the_command_writes_predictions_and_tells_what_it_learned(client, tables, tmp_path):
     folder, nodes, _ = tables
-    given = Columns("price", weight="width")
-    found = cli_scheduler.fit_on_cluster(
-        client.scheduler.address, folder / "nodes", folder / "edges", given, PARAMETERS, tmp_path / "out"
-    )
+    given = Tables(folder / "nodes", folder / "edges", Columns("price", weight="width"))
+    found = cli_scheduler.fit_on_cluster(client.scheduler.address, given, PARAMETERS, tmp_path / "out")
     assert found["nodes"] == len(pd.read_parquet(tmp_path / "out")) == len(nodes)
     assert found["alpha"]["edge"]["lower"] < found["alpha"]["edge"]["value"] < found["alpha"]["edge"]["upper"]
     assert [label for label, _ in cli_scheduler.lines(found)] == [
