@@ -119,11 +119,11 @@ def _job(data: NodeData, model: GraphRegressor) -> Job:
 
 def describe_model(model: GraphRegressor, diagnosis: Diagnosis, base: str) -> dict[str, Any]:
     """Return what was learned, for people and for JSON."""
-    intervals = diagnosis.alpha_interval if model.correlation_ is not None else dict.fromkeys(model.alpha_, (None, None))
+    ends = diagnosis.alpha_interval if model.correlation_ is not None else dict.fromkeys(model.alpha_, (None, None))
     return {
         "base": base,
         "correlation": model.correlation,
-        "alpha": options.alpha_facts(model.alpha_, intervals),
+        "alpha": options.alpha_facts(model.alpha_, ends),
         "beta": model.beta_,
         "p_value": diagnosis.p_value,
         "r2_base": diagnosis.r2_base,
