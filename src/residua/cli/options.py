@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
     from residua.io.tables import Columns, NodeData
 
-BASE_NAMES = f"{', '.join(name for name in BASES if name not in NETWORKS)}; networks: {', '.join(NETWORKS)}"
+_HELP = {name: f"{name} ({entry.help})" for name, entry in BASES.items()}
+BASE_NAMES = ", ".join(text for name, text in _HELP.items() if name not in NETWORKS)
+BASE_NAMES += f"; networks: {', '.join(_HELP[name] for name in NETWORKS)}"
 Output = partial(Option, "--output", "-o")
 Seed = Annotated[int, Option(min=0, help="Seed of everything random.")]
 Json = Annotated[bool, Option("--json", help="Print JSON.")]
