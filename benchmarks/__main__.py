@@ -8,7 +8,7 @@ import scipy
 from rich.console import Console
 
 import residua
-from benchmarks import ensemble, fit, layers, scaling, training
+from benchmarks import ensemble, fit, layers, people, scaling, training
 
 console = Console(width=110)
 versions = f"numpy {numpy.__version__}, scipy {scipy.__version__}, numba {numba.__version__}"
@@ -16,6 +16,7 @@ console.print(f"residua {residua.__version__}, Python {platform.python_version()
 console.print(f"{numba.get_num_threads()} threads\n", highlight=False)
 fit.run(console=console)
 scaling.run(console=console)
+people.run(console=console)
 training.run(console=console)
 layers.run(console=console)
 ensemble.run(console=console)

@@ -18,7 +18,8 @@ from residua.linalg.kernels.conditional_mean import conditional_mean
 @pytest.mark.parametrize("name", CASES)
 def test_it_is_the_dense_conditional_mean(name, alpha):
     case = CASES[name]
-    G = unit_precision(list(case.graph.operators.values()), np.full(len(case.graph.edge_types), alpha / 2))
+    types = len(case.graph.edge_types)
+    G = unit_precision(list(case.graph.operators.values()), np.full(types, alpha / types))
     A = G.dense()
     L, U = np.flatnonzero(case.labelled), np.flatnonzero(~case.labelled)
     rng = np.random.default_rng(0)

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import dense
 from graphs import CASES, small_world
 from residua.linalg import Shifted, weighted_sum
-from residua.linalg.lanczos import BlockLanczos, quadrature, tridiagonal
+from residua.linalg.lanczos import BlockLanczos, gauss_rule, tridiagonal
 
 FUNCTIONS = {
     "log": lambda x: np.log1p(-0.9 * x),
@@ -21,6 +21,10 @@ def matrix(c):
     """S of one type, 0.9 S_1 - 0.7 S_2 of two; as operator and dense."""
     weights = np.array([1.0]) if len(c.terms) == 1 else np.array([0.9, -0.7])
     return weighted_sum(c.terms, weights), np.tensordot(weights, c.S, axes=1)
+
+
+def quadrature(A, Z, steps):
+    return gauss_rule(*tridiagonal(A, Z, steps))
 
 
 def apply_dense(f, A, B):
@@ -135,7 +139,7 @@ KINDS = ["one", "three", "dependent", "zero", "all zero", "units", "nearly depen
 def test_full_depth_block_quadrature_is_exact(any_case, kind, name, rng):
     S, A = matrix(any_case)
     B = columns(any_case, kind, rng)
-    found = BlockLanczos(S, B).more_steps(any_case.n).apply(FUNCTIONS[name])
+    found = BlockLanczos(S, B).more_steps(any_case.n).quadrature().apply(FUNCTIONS[name])
     expected = apply_dense(FUNCTIONS[name], A, B)
     size = np.linalg.norm(B, axis=0)
     assert_allclose(found, expected, rtol=0, atol=1e-9 * np.outer(size, size).max() + 1e-300)
@@ -150,7 +154,9 @@ def test_block_run_can_be_carried_on(kind, rng):
     at_once, by_parts = BlockLanczos(c.terms[0], B), BlockLanczos(c.terms[0], B)
     by_parts.more_steps(2)
     by_parts.more_steps(3)
-    assert_array_equal(at_once.more_steps(9).apply(np.exp), by_parts.more_steps(4).apply(np.exp))
+    assert_array_equal(
+        at_once.more_steps(9).quadrature().apply(np.exp), by_parts.more_steps(4).quadrature().apply(np.exp)
+    )
     assert at_once.steps == by_parts.steps == 9
 
 
@@ -158,7 +164,7 @@ def test_block_polynomials_below_twice_the_steps_are_exact(rng):
     c = small_world(n=120)
     B = rng.standard_normal((c.n, 3))
     for steps in (1, 2, 4):
-        rule = BlockLanczos(c.terms[0], B).more_steps(steps)
+        rule = BlockLanczos(c.terms[0], B).more_steps(steps).quadrature()
         for degree in range(2 * steps):
             expected = B.T @ np.linalg.matrix_power(c.S[0], degree) @ B
             assert_allclose(rule.apply(lambda x, d=degree: x**d), expected, atol=1e-10)
@@ -169,14 +175,14 @@ def test_block_of_one_column_is_the_plain_quadrature(rng):
     b = rng.standard_normal((c.n, 1))
     for f in FUNCTIONS.values():
         plain = quadrature(c.terms[0], b, 8).apply(f)
-        assert_allclose(BlockLanczos(c.terms[0], b).more_steps(8).apply(f).ravel(), plain, rtol=1e-9)
+        assert_allclose(BlockLanczos(c.terms[0], b).more_steps(8).quadrature().apply(f).ravel(), plain, rtol=1e-9)
 
 
 def test_exhausted_run_stays_exact_however_far_it_is_driven(any_case, rng):
     """Rounding may keep a run alive beyond the size of the matrix; it must do no harm."""
     S, A = matrix(any_case)
     B = columns(any_case, "dependent", rng)
-    found = BlockLanczos(S, B).more_steps(200).apply(FUNCTIONS["inverse, near the pole"])
+    found = BlockLanczos(S, B).more_steps(200).quadrature().apply(FUNCTIONS["inverse, near the pole"])
     assert_allclose(found, apply_dense(FUNCTIONS["inverse, near the pole"], A, B), rtol=1e-9, atol=1e-9)
 
 
@@ -184,7 +190,7 @@ def test_run_that_starts_in_an_invariant_space_is_exhausted_at_its_end():
     c = CASES["two components"]
     constants = np.sqrt(c.graph.degree)[:, None] * (c.graph.components[:, None] == [0, 1])
     run = BlockLanczos(c.terms[0], constants)
-    rule = run.more_steps(5)
+    rule = run.more_steps(5).quadrature()
     assert run.exhausted
     assert run.steps == 1
     assert_allclose(rule.apply(np.exp), np.e * constants.T @ constants, atol=1e-12)
@@ -195,5 +201,5 @@ def test_long_run_without_orthogonality_still_converges(alpha, rng):
     """Lanczos loses orthogonality once values converge; the quadrature must not lose its answer."""
     c = small_world(n=400, degree=4, rewire=0.05)
     B = rng.standard_normal((c.n, 2))
-    found = BlockLanczos(c.terms[0], B).more_steps(250).apply(lambda x: 1 / (1 - alpha * x))
+    found = BlockLanczos(c.terms[0], B).more_steps(250).quadrature().apply(lambda x: 1 / (1 - alpha * x))
     assert_allclose(found, B.T @ np.linalg.solve(dense.precision(c.S, alpha), B), rtol=1e-9, atol=1e-9)

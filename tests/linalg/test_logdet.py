@@ -80,6 +80,16 @@ def test_auto_is_exact_where_that_is_cheap():
     assert auto(small_world(n=20_000, types=2).terms, fallback) is fallback
 
 
+def test_auto_counts_what_a_whole_fit_would_cost():
+    """Of several edge types each alpha costs the probes anew; of a path a factor costs next to nothing."""
+    fallback, halves = Lanczos(), grid(50, 60)
+    halves.type[::2] = "other"
+    assert auto(halves.terms, fallback) == Cholesky()
+    assert auto(small_world(n=300, types=2).terms, fallback) == Eigen()
+    assert auto(grid(1, 50_000).terms, fallback) == Cholesky()
+    assert auto(grid(300, 300).terms, fallback) is fallback
+
+
 # Power moments
 
 

@@ -7,11 +7,11 @@ Columns that have arrived are set aside, so the block shrinks to those still und
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
 
+from residua.caller import warn
 from residua.linalg.operator import Operator, on_lines
 
 
@@ -56,11 +56,10 @@ class CG:
             residual = np.where(norm > 0, np.sqrt(rr) / np.where(norm > 0, norm, 1), 0.0)
         solution = Solution(X.reshape(B.shape), steps, residual, residual <= tol)
         if not solution.converged.all():
-            warnings.warn(
+            warn(
                 f"CG stopped after {steps.max()} steps with relative residual {residual.max():.1e} > {tol:.1e} "
                 f"in {(~solution.converged).sum()} of {len(steps)} columns; raise max_iter or loosen tol.",
                 NotConverged,
-                stacklevel=2,
             )
         return solution
 
@@ -85,12 +84,19 @@ class CG:
         live = np.arange(k)  # columns of the caller that the working block still holds
         rr = A.rows.inner(R, R)
         goal, x, AP = goal**2, X, np.empty_like(P)
+
+        def set_aside(done: np.ndarray) -> None:
+            """Copy columns of the working block to the caller's."""
+            if x is not X:
+                X[:, live[done]] = x[:, done]
+            final[live[done]] = rr[done]
+
         for _ in range(self.max_iter):
             moving = rr > goal[live]
             if not moving.any():
                 break
             if 2 * moving.sum() <= len(live):
-                self._set_aside(X, x, final, rr, live, ~moving)
+                set_aside(~moving)
                 x, R, P, rr, live = x[:, moving], R[:, moving], P[:, moving], rr[moving], live[moving]
                 x, R, P = np.ascontiguousarray(x), np.ascontiguousarray(R), on_lines(P)
                 AP = np.empty_like(P)
@@ -100,14 +106,5 @@ class CG:
             old, rr = rr, np.where(moving, A.add_scaled(R, AP, -a), rr)
             A.advance(x, P, R, a, np.where(moving, rr / np.where(old > 0, old, 1), 0))
             steps[live] += moving
-        self._set_aside(X, x, final, rr, live, np.ones(len(live), bool))
+        set_aside(np.ones(len(live), bool))
         return steps, final
-
-    @staticmethod
-    def _set_aside(
-        X: np.ndarray, x: np.ndarray, final: np.ndarray, rr: np.ndarray, live: np.ndarray, done: np.ndarray
-    ) -> None:
-        """Copy the columns marked ``done`` from the working block to the caller's."""
-        if x is not X:
-            X[:, live[done]] = x[:, done]
-        final[live[done]] = rr[done]

@@ -19,7 +19,7 @@ from scipy.sparse.linalg import splu
 
 from residua.linalg.kernels.compiled import compiled
 from residua.linalg.ldl import LDL, Pattern
-from residua.linalg.operator import Matrix, Shifted
+from residua.linalg.operator import Matrix, Shifted, summed
 from residua.linalg.workspace import cached_property
 
 # Entries of L per column, squared and summed: up to here the compiled factor is faster than SuperLU's blocks.
@@ -117,13 +117,9 @@ class Family:
 
     def _arrange(self, place: np.ndarray) -> None:
         """Put row i of the terms and the identity at ``place[i]``, each with a place for every entry of any."""
-        rows, columns = (place[np.concatenate([getattr(m, axis) for m in self.entries])] for axis in ("row", "col"))
-        ends = np.cumsum([0] + [m.nnz for m in self.entries])
-        self.parts = []
-        for m, first, last in zip(self.entries, ends, ends[1:], strict=False):
-            values = np.zeros(len(rows))
-            values[first:last] = m.data
-            self.parts.append(sp.coo_array((values, (rows, columns)), shape=m.shape).tocsc())
+        self.place = place
+        moved = [sp.coo_array((m.data, (place[m.row], place[m.col])), shape=m.shape) for m in self.entries]
+        self.parts = [summed(only_one, moved).tocsc() for only_one in np.eye(len(moved))]
 
     def factor(self, alpha: np.ndarray) -> Factor | LDL:
         """Factor ``I - sum_t alpha_t S_t``."""
@@ -144,9 +140,32 @@ class Family:
         values = identity.data - sum(a * term.data for a, term in zip(alpha, terms, strict=True))
         return sp.csc_array((values, identity.indices, identity.indptr), identity.shape)
 
+    def solve(self, alpha: np.ndarray, B: np.ndarray) -> np.ndarray:
+        """Return ``(I - sum_t alpha_t S_t)^-1 B`` for B of shape (n, k)."""
+        factor, moved = self.factor(alpha), np.empty_like(B)
+        moved[self.place] = B
+        return factor.solve(moved)[self.place]
+
     def traces(self, factor: Factor | LDL) -> np.ndarray:
         """Return ``tr((I - sum_t alpha_t S_t)^-1 S_t)`` for each t."""
+        if isinstance(factor, LDL):
+            return self._weights @ np.concatenate(factor.inverse_entries)
         return np.array([factor.inverse.multiply(term).sum() for term in self.parts[:-1]])
+
+    @cached_property
+    def _weights(self) -> sp.csr_array:
+        """What a trace takes of each entry of the inverse: (p, n + entries of L), the diagonal first."""
+        n, pattern = len(self.place), self.pattern
+        assert pattern is not None
+        known = np.repeat(np.arange(n), np.diff(pattern.colptr)) * n + pattern.rows
+        terms = [sp.triu(term.T).tocoo() for term in self.parts[:-1]]
+        row, column, value = (np.concatenate([getattr(m, name) for m in terms]) for name in ("row", "col", "data"))
+        kind = np.repeat(np.arange(len(terms)), [m.nnz for m in terms])
+        row, column, value, kind = (x[value != 0] for x in (row, column, value, kind))
+        own = row == column
+        place = np.where(own, row, n + np.searchsorted(known, row.astype(np.int64) * n + column))
+        shape = len(terms), n + len(known)
+        return sp.coo_array((np.where(own, 1, 2) * value, (kind, place)), shape).tocsr()
 
 
 def pair_sums(rows: sp.csr_array, Z: sp.csr_array) -> np.ndarray:
@@ -183,19 +202,30 @@ def factor_seconds(S: Matrix, limit: float = np.inf) -> float:
     return rows if rows > limit else rows + 2e-11 * float(_widest_level(*S.arrays[:2])) ** 3
 
 
+def refactor_seconds(S: Matrix, columns: int = 0) -> float:
+    """Estimate the time to factor ``I - S`` once more in a known order, and to solve with so many columns.
+
+    Infinite where the entries are not in this process, or are so many that a look at the levels would take too long.
+    """
+    n, arrays = S.shape[0], S.arrays
+    if arrays is None or S.nnz > max(2_000_000, 4 * n):
+        return np.inf
+    width = float(_widest_level(*arrays[:2]))
+    # Of a map the separators are small; of a graph without any, a part of the widest level is left as a dense block.
+    work = min(12 * width**3, 0.1 * width**3 + 12 * n**1.5)
+    entries = n * np.log2(2 + width)
+    return 1e-3 + 4e-8 * entries + 3.5e-10 * work + columns * (6e-9 * n + 2e-9 * entries)
+
+
 def identity_minus(A: Shifted, room: sp.sparray | None = None) -> sp.csc_array:
     """Return ``I - alpha S`` with its values written out, and a place for every entry of S and of ``room``.
 
     The selected inverse covers the pattern it is given, so entries that cancel or vanish have to keep theirs.
     """
-    S = A.S.to_scipy().tocoo()
-    at = np.arange(A.shape[0])
-    rows, columns, values = [S.row, at], [S.col, at], [-A.alpha * S.data, np.ones(A.shape[0])]
+    parts = [A.S.to_scipy().tocoo(), sp.eye_array(A.shape[0], format="coo")]
     if room is not None:
-        more = sp.coo_array(room)
-        rows, columns, values = [*rows, more.row], [*columns, more.col], [*values, np.zeros(more.nnz)]
-    places = np.concatenate(rows), np.concatenate(columns)
-    return sp.coo_array((np.concatenate(values), places), shape=A.shape).tocsc()
+        parts.append(sp.coo_array(room))
+    return summed([-A.alpha, 1.0, 0.0][: len(parts)], parts).tocsc()
 
 
 @compiled

@@ -3,7 +3,8 @@
     z' f(A) z  ~  sum_j w_j f(x_j),   (x_j, w_j) eigenvalues of T and |z|^2 (first components)^2
 
 T is tridiagonal, from k Lanczos steps on A from z; exact for polynomials f of degree below 2k. The nodes of A serve
-every shift and scale of A. The block form gives the matrix B' f(A) B of several vectors at once.
+every shift and scale of A. The block form gives the matrix B' f(A) B of several vectors at once; where T is large,
+its resolvent (``resolvent.py``) needs no eigenvalues.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ import numpy as np
 from residua.linalg.operator import Operator, on_lines
 from residua.linalg.rows import LOCAL, Rows
 
+Function = Callable[[np.ndarray], np.ndarray]  # of numbers, elementwise; or of a vector
+
 
 @dataclass(frozen=True)
 class Quadrature:
@@ -24,14 +27,9 @@ class Quadrature:
     nodes: np.ndarray  # (vectors, steps)
     weights: np.ndarray  # (vectors, steps), rows sum to |z|^2
 
-    def apply(self, f: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    def apply(self, f: Function) -> np.ndarray:
         """``z' f(A) z`` for each starting vector."""
         return (self.weights * f(self.nodes)).sum(axis=1)
-
-
-def quadrature(A: Operator, Z: np.ndarray, steps: int) -> Quadrature:
-    """Gauss quadrature of A from each column of Z (n, k)."""
-    return gauss_rule(*tridiagonal(A, Z, min(steps, A.shape[0])))
 
 
 def gauss_rule(diagonal: np.ndarray, off: np.ndarray, norms: np.ndarray) -> Quadrature:
@@ -70,13 +68,7 @@ def tridiagonal(A: Operator, Z: np.ndarray, steps: int) -> tuple[np.ndarray, np.
     return diagonal, off[:-1], norms
 
 
-def function_times(
-    product: Callable[[np.ndarray], np.ndarray],
-    f: Callable[[np.ndarray], np.ndarray],
-    b: np.ndarray,
-    rows: Rows = LOCAL,
-    steps: int = 40,
-) -> np.ndarray:
+def function_times(product: Function, f: Function, b: np.ndarray, rows: Rows = LOCAL, steps: int = 40) -> np.ndarray:
     """Return ``f(A) b`` for the symmetric A behind ``product``, from a Krylov space kept orthogonal."""
     norm = rows.norms(b[:, None])[0]
     if not norm:
@@ -104,7 +96,7 @@ class BlockQuadrature:
     values: np.ndarray  # (m,) eigenvalues of T
     rows: np.ndarray  # (m, k): first block row of the eigenvectors, times R
 
-    def apply(self, f: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    def apply(self, f: Function) -> np.ndarray:
         """The (k, k) matrix ``B' f(A) B``."""
         return (self.rows * f(self.values)[:, None]).T @ self.rows
 
@@ -134,8 +126,13 @@ class BlockLanczos:
         """True when the quadrature is exact up to rounding."""
         return self.V.shape[1] == 0
 
-    def more_steps(self, steps: int) -> BlockQuadrature:
-        """Take further steps and return the quadrature so far."""
+    @property
+    def size(self) -> int:
+        """Rows of T."""
+        return sum(len(D) for D in self.diagonal)
+
+    def more_steps(self, steps: int) -> BlockLanczos:
+        """Take further steps; itself."""
         for _ in range(steps):
             if self.exhausted:
                 break
@@ -145,9 +142,10 @@ class BlockLanczos:
             Q, C = _orthonormal(W - self.V @ D, self.A.rows)
             self.off.append(C)
             self.previous, self.V = self.V, Q
-        return self._quadrature()
+        return self
 
-    def _quadrature(self) -> BlockQuadrature:
+    def quadrature(self) -> BlockQuadrature:
+        """Return the quadrature so far, by all eigenvalues of T."""
         border = np.cumsum([0] + [len(D) for D in self.diagonal])
         T = np.zeros((border[-1], border[-1]))
         for s, D in enumerate(self.diagonal):
@@ -170,7 +168,7 @@ def _by_gram(W: np.ndarray, rows: Rows) -> tuple[np.ndarray, np.ndarray] | None:
     """Orthonormalise by eigenvectors of W'W, two products in place of QR; None where columns are nearly dependent."""
     Q, C = W, np.eye(W.shape[1])
     for _ in range(2):  # the second time takes away the rounding that W'W had squared
-        values, vectors = rows.sum(Q.T @ Q, then=_eigh)
+        values, vectors = rows.sum(Q.T @ Q, then=np.linalg.eigh)
         if not len(values) or not values[0] > 1e-7 * max(values[-1], 1e-12):
             return None
         Q, C = Q @ (vectors / np.sqrt(values)), (vectors * np.sqrt(values)).T @ C
@@ -182,8 +180,3 @@ def _by_qr(W: np.ndarray, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
     left, size, right = rows.agree(tuple(np.linalg.svd(R, full_matrices=False)))
     keep = size > 1e-13
     return np.ascontiguousarray(Q @ left[:, keep]), size[keep, None] * right[keep]
-
-
-def _eigh(square: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    values, vectors = np.linalg.eigh(square)
-    return values, vectors

@@ -70,6 +70,17 @@ class LDL:
         """Log-determinant of A."""
         return float(np.log(self.D).sum())
 
+    def solve(self, B: np.ndarray) -> np.ndarray:
+        """Return ``A^-1 B`` for B of shape (n, k)."""
+        X = np.array(B, float, order="C")
+        _substitute(self.pattern.colptr, self.pattern.rows, self.values, self.D, X)
+        return X
+
+    @cached_property
+    def inverse_entries(self) -> tuple[np.ndarray, np.ndarray]:
+        """The diagonal of ``A^-1``, and its entries on the pattern of L."""
+        return _takahashi(self.pattern.colptr, self.pattern.rows, self.values, self.D)
+
     @cached_property
     def inverse(self) -> sp.csr_array:
         """Entries of ``A^-1`` on the pattern of L + L'."""
@@ -78,7 +89,7 @@ class LDL:
     def inverse_in(self, order: np.ndarray) -> sp.csr_array:
         """Return the same for a matrix B with ``A = B[order][:, order]``."""
         colptr, rows = self.pattern.colptr, self.pattern.rows
-        diagonal, lower = _takahashi(colptr, rows, self.values, self.D)
+        diagonal, lower = self.inverse_entries
         below, beside = order[rows], np.repeat(order, np.diff(colptr))
         entries = np.concatenate([diagonal, lower, lower])
         i, j = np.concatenate([order, below, beside]), np.concatenate([order, beside, below])
@@ -160,6 +171,22 @@ def _factor(colptr, rows, indptr, indices, data):
             filled[j] += 1
         D[k] = own
     return D, values
+
+
+@compiled(fastmath={"contract", "nsz"}, error_model="numpy")
+def _substitute(colptr, rows, values, D, X):
+    """Solve ``L D L' X = B``, from B in place."""
+    n, k = X.shape
+    for j in range(n):
+        for e in range(colptr[j], colptr[j + 1]):
+            for c in range(k):
+                X[rows[e], c] -= values[e] * X[j, c]
+    for j in range(n - 1, -1, -1):
+        for c in range(k):
+            X[j, c] /= D[j]
+        for e in range(colptr[j], colptr[j + 1]):
+            for c in range(k):
+                X[j, c] -= values[e] * X[rows[e], c]
 
 
 @compiled

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,7 +19,7 @@ import scipy.sparse as sp
 from residua.linalg.kernels import rows as kernels
 from residua.linalg.kernels.traces import low_traces, power_traces
 from residua.linalg.rows import LOCAL, Rows
-from residua.linalg.workspace import cached_property
+from residua.linalg.workspace import Workspace, cached_property
 
 # Below this many multiplications one thread is done before a second one has woken.
 SMALL, SMALL_PRODUCT = 100_000, 400_000
@@ -158,14 +159,8 @@ class Matrix(Operator):
         """Return the matrix with its values written out."""
         raise ValueError("the rows live in several processes; no factor and no eigenvalues, use Lanczos().")
 
-    def solve_shifted_column(
-        self, alpha: float, b: np.ndarray, x: np.ndarray, goal: float, steps: int
-    ) -> tuple[int, float] | None:
-        """Do as ``solve_column`` for ``I - alpha S``."""
-        return None
 
-
-class Sparse(Matrix):
+class Sparse(Matrix, Workspace):
     """The symmetric operator ``diag(scale) A diag(scale)``, A in CSR form, all rows in this process.
 
     Parameters
@@ -219,7 +214,7 @@ class Sparse(Matrix):
     def combine(
         self, V: np.ndarray, p: np.ndarray, Z: Given = None, q: Given = None, out: Given = None, inner: bool = True
     ) -> tuple[np.ndarray, np.ndarray]:
-        out = np.empty_like(V) if out is None else out
+        out = np.empty((self.n_local, V.shape[1]), V.dtype) if out is None else out
         if not all(a is None or (a.flags.c_contiguous and a.dtype == self.dtype) for a in (V, Z, out)):
             # Kernels read and write rows of one type, end to end.
             Z = None if Z is None else np.ascontiguousarray(Z, self.dtype)
@@ -233,7 +228,7 @@ class Sparse(Matrix):
         matrix = (blocks, *self.arrays)
         if k > 1:
             kernels.combine_columns(small, *matrix, *self.coded, V, p, Z, q, out, dots)
-        else:
+        elif k:
             z, q0 = (None, None) if Z is None or q is None else (Z[:, 0], q[0])
             try:
                 room = self._rooms.pop()
@@ -244,9 +239,7 @@ class Sparse(Matrix):
         return out, np.empty(0) if dots is None else dots.sum(axis=0)
 
     def __getstate__(self) -> dict:
-        return {
-            name: value for name, value in self.__dict__.items() if name not in ("coded", "_rooms", "_components")
-        } | {"_rooms": []}
+        return super().__getstate__() | {"_rooms": []}
 
     def product_at(self, rows: np.ndarray, v: np.ndarray) -> np.ndarray:
         return kernels.product_at(rows, *self.arrays, v)
@@ -305,13 +298,6 @@ class Sparse(Matrix):
             return np.array([self.n_local, *low])
         return np.array([self.n_local, *low, *power_traces(*arrays).sum(axis=0)])
 
-    def solve_shifted_column(
-        self, alpha: float, b: np.ndarray, x: np.ndarray, goal: float, steps: int
-    ) -> tuple[int, float] | None:
-        if self.nnz >= SMALL_SYSTEM:
-            return None
-        return kernels.cg_column(*self.arrays, self.dtype.type(alpha), b, x, goal, steps)
-
     def to_scipy(self) -> sp.csr_array:
         values = np.repeat(self.scale[: self.n_local], np.diff(self.indptr)) * self.scale[self.indices]
         if self.weights is not None:
@@ -337,17 +323,16 @@ def connected_components(terms: Iterable[Sparse], n: int) -> np.ndarray:
 
 def weighted_sum(terms: Sequence[Matrix], coefficients: Sequence[float] | np.ndarray) -> Sparse:
     """Return ``sum_t c_t S_t`` of matrices that share one scale, as one with signed weights."""
-    first, shape = terms[0], terms[0].shape
-    parts = [S.arrays for S in terms if S.arrays is not None]
-    # Through triples, not by adding matrices: entries that cancel keep their place in the pattern.
-    rows = np.concatenate([np.repeat(np.arange(shape[0], dtype=np.int32), np.diff(part[0])) for part in parts])
-    values = [
-        np.full(len(indices), c, first.dtype) if weights is None else weights * first.dtype.type(c)
-        for (_, indices, weights, _), c in zip(parts, coefficients, strict=True)
-    ]
-    places = rows, np.concatenate([part[1] for part in parts])
-    total = sp.coo_array((np.concatenate(values), places), shape=shape).tocsr()
-    return Sparse(total.indptr, total.indices, total.data, parts[0][3])
+    parts = [S for S in terms if isinstance(S, Sparse)]
+    total = summed(coefficients, [S.adjacency.tocoo() for S in parts], parts[0].dtype).tocsr()
+    return Sparse(total.indptr, total.indices, total.data, parts[0].scale)
+
+
+def summed(coefficients: Iterable[float], parts: Sequence[sp.coo_array], dtype: Any = float) -> sp.coo_array:
+    """Return ``sum_t c_t A_t`` through triples, not by adding matrices: entries that cancel keep their place."""
+    values = [np.multiply(A.data, c, dtype=dtype) for c, A in zip(coefficients, parts, strict=True)]
+    places = [np.concatenate([getattr(A, axis) for A in parts]) for axis in ("row", "col")]
+    return sp.coo_array((np.concatenate(values), tuple(places)), shape=parts[0].shape)
 
 
 class Shifted(Operator):
@@ -379,7 +364,9 @@ class Shifted(Operator):
         return self.S.noise(self.alpha, rng)
 
     def solve_column(self, b: np.ndarray, x: np.ndarray, goal: float, steps: int) -> tuple[int, float] | None:
-        return self.S.solve_shifted_column(self.alpha, b, x, goal, steps)
+        if self.S.arrays is None or self.S.nnz >= SMALL_SYSTEM:
+            return None
+        return kernels.cg_column(*self.S.arrays, self.dtype.type(self.alpha), b, x, goal, steps)
 
     def astype(self, dtype: type) -> Shifted:
         """Return the same matrix in another precision."""

@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+TINY = 1e-150  # whose square is still a number: a column smaller than this is none
+
 
 class Rows:
     """The rows of one process that holds them all."""
@@ -58,24 +60,38 @@ class Rows:
         pieces, R = self.gather(R, _joined_qr)
         return Q if len(pieces) == 1 else Q @ pieces[self.rank], R
 
+    def column_basis(self, Z: np.ndarray, tol: float = 1e-10) -> tuple[np.ndarray, np.ndarray]:
+        """Return what the columns of Z (n, d) span.
+
+        Returns
+        -------
+        W : ndarray of shape (n, k)
+            Orthonormal columns. k is the rank of Z with columns of unit norm: singular values below ``tol`` times the
+            largest count as zero.
+        T : ndarray of shape (d, k)
+            ``Z T = W``.
+        """
+        norms = self.norms(Z)
+        units = np.where(norms > TINY, norms, 1.0)
+        Q, R = self.qr(Z / units)
+        left, size, right = self.agree(tuple(np.linalg.svd(R, full_matrices=False)))
+        keep = size > tol * size.max(initial=0)
+        return Q @ left[:, keep], right[keep].T / size[keep] / units[:, None]
+
     def least_squares(self, Z: np.ndarray, y: np.ndarray, tol: float = 1e-10) -> tuple[np.ndarray, np.ndarray, int]:
         """Fit y (n,) by the columns of Z (n, d).
 
         Returns
         -------
         coefficients : ndarray of shape (d,)
-            Those of least norm.
+            Those of least norm for columns of unit norm.
         leverage : ndarray of shape (n,)
             The diagonal of the hat matrix.
         rank : int
-            Of Z; singular values below ``tol`` times the largest count as zero.
+            Of Z, as in ``column_basis``.
         """
-        Q, R = self.qr(Z)
-        left, size, right = self.agree(tuple(np.linalg.svd(R, full_matrices=False)))
-        keep = size > tol * size.max(initial=0)
-        theta = right[keep].T @ (left[:, keep].T @ self.gram(Q, y) / size[keep])
-        basis = Q if keep.all() else Q @ left[:, keep]
-        return theta, np.einsum("ij,ij->i", basis, basis), int(keep.sum())
+        W, T = self.column_basis(Z, tol)
+        return T @ self.gram(W, y), np.einsum("ij,ij->i", W, W), W.shape[1]
 
     def kth_smallest(self, values: np.ndarray, k: int) -> float:
         """Return the k-th smallest of all values, k counted from 1."""

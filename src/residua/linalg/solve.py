@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from residua.caller import warn
 from residua.linalg.cg import CG, NotConverged, Solution
 from residua.linalg.factor import Factor, factor_seconds, identity_minus
 from residua.linalg.operator import Shifted
@@ -36,9 +37,6 @@ class Solver:
 
     def solve(self, A: Shifted, B: np.ndarray, start: np.ndarray | None = None) -> Solution:
         """Solve ``A X = B`` for B of shape (n,) or (n, k)."""
-        if A.shape[0] == 0:
-            k = 1 if B.ndim == 1 else B.shape[1]
-            return Solution(np.zeros_like(B, float), np.zeros(k, int), np.zeros(k), np.ones(k, bool))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NotConverged)
             first = replace(self.cg, max_iter=min(self.patience, self.cg.max_iter)).solve(A, B, start)
@@ -60,10 +58,9 @@ class Solver:
         # Rounding bounds what refinement can reach on an ill-conditioned system.
         converged = residual <= max(self.cg.tol, 1e-8)
         if not converged.all():
-            warnings.warn(
+            warn(
                 f"a factor left relative residual {residual.max():.1e} in {(~converged).sum()} of {len(norm)} columns; "
                 "the matrix is singular to working precision: drop edges of negligible weight.",
                 NotConverged,
-                stacklevel=3,
             )
         return Solution(X, first.iterations, residual, converged)

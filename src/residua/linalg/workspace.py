@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any
 
-T = TypeVar("T")
+if TYPE_CHECKING:  # which sees no difference
+    from functools import cached_property as cached_property
+else:
 
+    class cached_property:
+        """A property computed once and kept, as that of functools but without a lock.
 
-class cached_property(Generic[T]):
-    """A property computed once and kept, as that of functools but without a lock.
+        Python 3.11 has one lock for all instances, on which threads that hold a part of the rows each, and have to
+        compute together, would wait for one another for ever.
+        """
 
-    Python 3.11 has one lock for all instances, on which threads that hold a part of the rows each, and have to compute
-    together, would wait for one another for ever.
-    """
+        def __init__(self, compute):
+            self.compute, self.name, self.__doc__ = compute, compute.__name__, compute.__doc__
 
-    def __init__(self, compute: Callable[[Any], T]):
-        self.compute, self.name, self.__doc__ = compute, compute.__name__, compute.__doc__
-
-    @overload
-    def __get__(self, instance: None, owner: type) -> cached_property[T]: ...
-
-    @overload
-    def __get__(self, instance: object, owner: type) -> T: ...
-
-    def __get__(self, instance: object | None, owner: type) -> cached_property[T] | T:
-        if instance is None:
-            return self
-        value = vars(instance)[self.name] = self.compute(instance)
-        return value
+        def __get__(self, instance, owner=None):
+            if instance is None:
+                return self
+            value = vars(instance)[self.name] = self.compute(instance)
+            return value
 
 
 class Workspace:

@@ -44,9 +44,9 @@ row_total = gathered_total if MASKED_GATHERS else _looped_total
 
 
 @compiled(**INNER)
-def _combine_column_rows(first, last, indptr, indices, weights, scale, v, vs, p, z, q, out, dots):
+def _combine_column_block(b, blocks, indptr, indices, weights, scale, v, vs, p, z, q, out, dots):
     dot = 0.0
-    for i in range(np.uint64(first), np.uint64(last)):
+    for i in range(np.uint64(blocks[b]), np.uint64(blocks[b + 1])):
         total = row_total(vs, indices, weights, indptr[i], indptr[i + np.uint64(1)]) * (p * scale[i])
         if z is not None:
             total += q * z[i]
@@ -54,7 +54,7 @@ def _combine_column_rows(first, last, indptr, indices, weights, scale, v, vs, p,
         if dots is not None:
             dot += total * v[i]
     if dots is not None:
-        dots[0] = dot
+        dots[b, 0] = dot
 
 
 @compiled_twice(fastmath=FAST)
@@ -63,12 +63,10 @@ def combine_column(blocks, indptr, indices, weights, scale, v, vs, p, z, q, out,
     for b in prange(len(blocks) - 1):
         for i in range(np.uint64(blocks[b]), np.uint64(blocks[b + 1])):
             vs[i] = scale[i] * v[i]
+    for i in range(blocks[-1], len(scale)):  # columns beyond these rows, where they are of a larger matrix
+        vs[i] = scale[i] * v[i]
     for b in prange(len(blocks) - 1):
-        first, last = blocks[b], blocks[b + 1]
-        if dots is None:
-            _combine_column_rows(first, last, indptr, indices, weights, scale, v, vs, p, z, q, out, None)
-        else:
-            _combine_column_rows(first, last, indptr, indices, weights, scale, v, vs, p, z, q, out, dots[b])
+        _combine_column_block(b, blocks, indptr, indices, weights, scale, v, vs, p, z, q, out, dots)
 
 
 @compiled  # without fastmath: combined_rows says itself which sums may be re-ordered

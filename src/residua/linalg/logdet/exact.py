@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg.lapack import dpotri as potri
 
+from residua.linalg.combination import Combination
 from residua.linalg.factor import Factor, Family
 from residua.linalg.ldl import LDL
 from residua.linalg.logdet.strategy import Estimate, Ratio, Strategy, positions
@@ -56,22 +58,26 @@ class DenseRatio(Ratio):
 
     def __init__(self, terms: Sequence[Matrix], subset: np.ndarray):
         self.method = f"exact: dense {terms[0].shape[0]:,} x {terms[0].shape[0]:,} determinant"
-        self.all = [S.to_scipy().toarray().astype(float) for S in terms]
-        self.part = [S[np.ix_(subset, subset)] for S in self.all]
+        self.sides = [Combination(terms), Combination([S.submatrix(subset) for S in terms])]
+        self._last: tuple[bytes, list[np.ndarray]] = (b"", [])
 
-    @staticmethod
-    def _matrix(terms: list[np.ndarray], alpha: np.ndarray) -> np.ndarray:
-        return np.eye(len(terms[0])) - np.tensordot(alpha, terms, axes=1)
+    def _factors(self, alpha: np.ndarray) -> list[np.ndarray]:
+        """Lower triangles of both sides; kept, since value and gradient are asked for the same alpha."""
+        if self._last[0] != alpha.tobytes():
+            matrices = (np.eye(side.n) - side(alpha).to_scipy().toarray() for side in self.sides)
+            self._last = alpha.tobytes(), [np.linalg.cholesky(matrix) for matrix in matrices]
+        return self._last[1]
 
     def value(self, alpha: np.ndarray) -> Estimate:
-        logdets = [np.linalg.slogdet(self._matrix(terms, alpha))[1] for terms in (self.all, self.part)]
-        return Estimate(float(logdets[0] - logdets[1]))
+        whole, part = (2 * np.log(L.diagonal()).sum() for L in self._factors(alpha))
+        return Estimate(float(whole - part))
 
     def gradient(self, alpha: np.ndarray) -> Estimate:
         slopes = []
-        for terms in (self.all, self.part):
-            inverse = np.linalg.inv(self._matrix(terms, alpha))
-            slopes.append(np.array([(inverse * S).sum() for S in terms]))
+        for side, L in zip(self.sides, self._factors(alpha), strict=True):
+            inverse = potri(L, lower=True)[0] if len(L) else L  # its lower triangle
+            at = np.maximum(side.rows, side.columns), np.minimum(side.rows, side.columns)
+            slopes.append(side.contractions(inverse[at]))
         return Estimate(slopes[1] - slopes[0], np.zeros(len(alpha)))
 
 
@@ -81,7 +87,7 @@ class FactorRatio(Ratio):
     cheap = False
 
     def __init__(self, terms: list[Matrix], subset: np.ndarray, cholmod: bool | None):
-        self.method = "exact: sparse Cholesky factor"
+        self.method, self.strategy = "exact: sparse Cholesky factor", Cholesky(cholmod)
         self.sides = [(1, Family(terms, cholmod))]
         if len(subset):
             self.sides.append((-1, Family([S.submatrix(subset) for S in terms], cholmod)))

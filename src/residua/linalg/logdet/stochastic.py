@@ -11,16 +11,16 @@ For one term the nodes of S serve every alpha.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.polynomial.polynomial import polyval, polyvander
 
 from residua.linalg.cg import CG
-from residua.linalg.lanczos import Quadrature, gauss_rule, tridiagonal
+from residua.linalg.lanczos import Function, Quadrature, gauss_rule, tridiagonal
 from residua.linalg.logdet.strategy import Estimate, Ratio, Strategy, positions
 from residua.linalg.null_space import UnitEigenvectors
 from residua.linalg.operator import Matrix, Shifted, weighted_sum
@@ -30,8 +30,6 @@ FIRST_PROBES = 8  # and as many at once, where a fit asks for more
 MAX_PROBES, MAX_STEPS = 512, 384
 PROBE_NUMBERS = 5_000_000  # in one block of probes: hundreds of them on a large graph are taken in turns
 MOMENT_BUDGET = 48.0  # products with a vector that S^2 may cost: a quarter of the first probes' Lanczos runs
-
-Function = Callable[[np.ndarray], np.ndarray]
 
 
 class Trace(NamedTuple):
@@ -147,8 +145,10 @@ class StochasticRatio(Ratio):
     """The ratio h estimated from probes, of which more can be had."""
 
     exact = False
-    strategy: Lanczos
     effort: tuple[int, int]
+
+    def __init__(self, strategy: Lanczos, sides: list[Any], U: np.ndarray, effort: Sequence[int]):
+        self.strategy, self.sides, self.U, self.effort = strategy, sides, U, (int(effort[0]), int(effort[1]))
 
     @property
     def probes(self) -> int:
@@ -164,8 +164,15 @@ class StochasticRatio(Ratio):
         return f"estimated: Lanczos quadrature, {self.probes} probes x {self.steps} steps, {how}"
 
     @abstractmethod
+    def estimates(self, alpha: np.ndarray) -> tuple[Estimate, Estimate]:
+        """Return h estimated with all steps, and with three quarters of them."""
+
+    def value(self, alpha: np.ndarray) -> Estimate:
+        return _with_truncation(*self.estimates(alpha))
+
     def truncation(self, alpha: np.ndarray) -> float:
         """Return how much three quarters of the steps would change h or its slope, in standard errors."""
+        return _change(*self.estimates(alpha))
 
     def further_effort(self, alpha: np.ndarray, factor: float) -> tuple[int, int] | None:
         if self.strategy.probes is not None:
@@ -179,11 +186,10 @@ class StochasticRatio(Ratio):
 class OneTermRatio(StochasticRatio):
     """One term: the quadrature of S serves every alpha."""
 
-    def __init__(self, strategy: Lanczos, sides: list[SpectralEstimate], U: np.ndarray, effort: tuple[int, int]):
-        self.strategy, self.sides, self.U, self.effort = strategy, sides, U, effort
+    sides: list[SpectralEstimate]
 
     def with_effort(self, effort: Sequence[int]) -> OneTermRatio:
-        probes, steps = int(effort[0]), int(effort[1])
+        probes, steps = effort
         width = FIRST_PROBES
         if self.strategy.probes is not None:
             width = max(width, PROBE_NUMBERS // self.sides[0].S.shape[0])
@@ -196,19 +202,17 @@ class OneTermRatio(StochasticRatio):
             sides = [side.probed(part, steps) for side, part in zip(sides, parts, strict=False)]
         return OneTermRatio(self.strategy, sides, self.U, (probes, steps))
 
+    def estimates(self, alpha: np.ndarray) -> tuple[Estimate, Estimate]:
+        return _both(self.sides, lambda x: np.log1p(-alpha[0] * x))
+
+    def _slopes(self, alpha: np.ndarray) -> tuple[Estimate, Estimate]:
+        return _both(self.sides, lambda x: -x / (1 - alpha[0] * x))
+
     def truncation(self, alpha: np.ndarray) -> float:
-        functions = (lambda x: np.log1p(-alpha[0] * x), lambda x: -x / (1 - alpha[0] * x))
-        return max(_change(*self._estimates(f)) for f in functions)
-
-    def _estimates(self, f: Function) -> tuple[Estimate, Estimate]:
-        """Estimates with all steps, and with three quarters of them."""
-        return _both(lambda short: [side.trace(f, short) for side in self.sides])
-
-    def value(self, alpha: np.ndarray) -> Estimate:
-        return _with_truncation(*self._estimates(lambda x: np.log1p(-alpha[0] * x)))
+        return max(super().truncation(alpha), _change(*self._slopes(alpha)))
 
     def gradient(self, alpha: np.ndarray) -> Estimate:
-        value, error = _with_truncation(*self._estimates(lambda x: -x / (1 - alpha[0] * x)))
+        value, error = _with_truncation(*self._slopes(alpha))
         return Estimate(np.array([value]), np.array([error]))
 
 
@@ -217,9 +221,9 @@ class SeveralTermsRatio(StochasticRatio):
 
     cheap = False
 
-    def __init__(self, strategy: Lanczos, sides: list[list[Matrix]], U: np.ndarray, effort: tuple[int, int]):
-        self.strategy, self.sides, self.U, self.effort = strategy, sides, U, effort
-        Z = strategy.signs(sides[0][0], 0, effort[0])
+    def __init__(self, strategy: Lanczos, sides: list[list[Matrix]], U: np.ndarray, effort: Sequence[int]):
+        super().__init__(strategy, sides, U, effort)
+        Z = strategy.signs(sides[0][0], 0, self.probes)
         self.Z = [Z, np.ascontiguousarray(Z[U])]
 
     @property
@@ -227,21 +231,14 @@ class SeveralTermsRatio(StochasticRatio):
         return f"{super().method}, run anew for each alpha"
 
     def with_effort(self, effort: Sequence[int]) -> SeveralTermsRatio:
-        return SeveralTermsRatio(self.strategy, self.sides, self.U, (int(effort[0]), int(effort[1])))
+        return SeveralTermsRatio(self.strategy, self.sides, self.U, effort)
 
-    def truncation(self, alpha: np.ndarray) -> float:
-        return _change(*self._estimates(alpha))
-
-    def value(self, alpha: np.ndarray) -> Estimate:
-        return _with_truncation(*self._estimates(alpha))
-
-    def _estimates(self, alpha: np.ndarray) -> tuple[Estimate, Estimate]:
-        """Estimates with all steps, and with three quarters of them."""
+    def estimates(self, alpha: np.ndarray) -> tuple[Estimate, Estimate]:
         sides = []
         for terms, Z in zip(self.sides, self.Z, strict=False):
             known = SpectralEstimate.of(weighted_sum(terms, alpha), self.strategy.control_variates)
             sides.append(known.probed(Z, self.steps))
-        return _both(lambda short: [side.trace(lambda x: np.log1p(-x), short) for side in sides])
+        return _both(sides, lambda x: np.log1p(-x))
 
     def gradient(self, alpha: np.ndarray) -> Estimate:
         pairs = zip(self.sides, self.Z, strict=False)
@@ -260,8 +257,10 @@ class SeveralTermsRatio(StochasticRatio):
         return [Trace(e, -M.rows.inner(S @ Z, X)) for e, S in zip(exact, terms, strict=True)]
 
 
-def _both(traces: Callable[[bool], list[Trace]]) -> tuple[Estimate, Estimate]:
-    return _difference(traces(False)), _difference(traces(True))
+def _both(sides: list[SpectralEstimate], f: Function) -> tuple[Estimate, Estimate]:
+    """``tr f`` of the first side minus that of the second, with all steps and with three quarters of them."""
+    full, short = (_difference([side.trace(f, short) for side in sides]) for short in (False, True))
+    return full, short
 
 
 def _difference(parts: list[Trace]) -> Estimate:
