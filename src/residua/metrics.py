@@ -20,10 +20,14 @@ from scipy.special import erf, ndtr
 from scipy.stats import norm
 from sklearn.metrics import r2_score, root_mean_squared_error
 
+from residua.arrays import as_floats
+
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from residua.graph import Graph
+
+from residua.graph.alignment import align, check_one_index
 
 __all__ = [
     "MoranResult",
@@ -177,7 +181,7 @@ def sample_crps(y: ArrayLike, draws: ArrayLike) -> float:
     >>> sample_crps([0.0], [[-1.0], [1.0]])  # 1 - 1 / 2
     0.5
     """
-    table = np.asarray(draws, dtype=np.float64)
+    table = as_floats(draws, "draws")
     if table.ndim != 2 or not len(table):
         raise ValueError(f"draws has shape {table.shape}; give at least one row of draws, shape (k, n).")
     known = ~np.isnan(_vector(y, "y"))
@@ -273,7 +277,7 @@ def morans_i(values: ArrayLike, graph: Graph) -> MoranResult:
     Parameters
     ----------
     values : array_like of shape (n,)
-        In the order of ``graph.nodes``; NaN leaves a node out, with its edges.
+        In the order of ``graph.nodes``, or a Series indexed by id; NaN leaves a node out, with its edges.
     graph : Graph
         n nodes, of which at least 4 have a value and one edge joins two of them.
 
@@ -301,7 +305,7 @@ def morans_i(values: ArrayLike, graph: Graph) -> MoranResult:
 
 def values_and_weights(values: ArrayLike, graph: Graph) -> tuple[NDArray[np.float64], sparse.csr_array]:
     """Centred, scaled values where known, and the weights among those nodes."""
-    values = _vector(values, "values")
+    values = _vector(align(values, graph.nodes, "values", unknown=True), "values")
     if len(values) != graph.n_nodes:
         raise ValueError(
             f"values has {len(values)} entries but graph has {graph.n_nodes} nodes; order values like graph.nodes."
@@ -332,6 +336,7 @@ def _second_moment(W: sparse.csr_array, kurtosis: float) -> float:
 
 def _known(y: ArrayLike, *, name: str = "y", finite: bool = True, **others: ArrayLike) -> list[NDArray[np.float64]]:
     """Validate columns of one length, and keep the rows where the first is known."""
+    check_one_index({name: y, **others})
     first = _vector(y, name)
     if np.isinf(first).any():
         raise ValueError(f"{name} is infinite at index {np.isinf(first).argmax()}; mark unknown nodes with NaN.")
@@ -354,7 +359,7 @@ def _known(y: ArrayLike, *, name: str = "y", finite: bool = True, **others: Arra
 
 
 def _vector(column: ArrayLike, name: str) -> NDArray[np.float64]:
-    vector = np.asarray(column, dtype=np.float64)
+    vector = as_floats(column, name)
     if vector.ndim != 1:
         raise ValueError(f"{name} has shape {vector.shape}; give one number per node, shape (n,).")
     return vector

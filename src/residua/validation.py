@@ -9,9 +9,16 @@ import numpy as np
 import pandas as pd
 from sklearn.exceptions import NotFittedError
 
+from residua.arrays import as_floats
+from residua.caller import warn
 from residua.graph import Graph
+from residua.graph.alignment import align, align_together, has_ids
+from residua.graph.ids import show
+from residua.linalg.rows import LOCAL, Rows
 
 MIN_LABELS = 3
+LARGEST = 1e140  # squares of numbers up to this, or of what a good fit leaves of its inverse, are floats
+FEW_DIGITS, GOOD_DIGITS = 256, 1e5  # steps of floats between the lowest label and the highest: too few, and enough
 
 
 def check_graph(graph: Any) -> Graph:
@@ -26,18 +33,22 @@ def check_graph(graph: Any) -> Graph:
 
 def check_values(values: Any, graph: Graph, name: str) -> np.ndarray:
     """Return values (n,) as floats in the order of the nodes, NaN where unknown, never infinite."""
-    check_index(values, graph, name)
-    array = _floats(values, name, "give numbers, NaN where unknown")
+    by_id, values = has_ids(values), align(values, graph.nodes, name, unknown=True)
+    array = as_floats(values, name, "give numbers, NaN where unknown")
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.shape != (graph.n_nodes,):
         raise ValueError(
             f"{name} has shape {array.shape} but graph has {graph.n_nodes} nodes; "
-            f"give one number for each node, ordered like graph.nodes, NaN where unknown."
+            f"give one number for each node, ordered like graph.nodes or indexed by id, NaN where unknown."
         )
     if np.isinf(array).any():
-        at = np.isinf(array).argmax()
-        raise ValueError(f"{name}[{at}] is {array[at]}; replace infinite values, or use NaN for unknown ones.")
+        at = int(np.isinf(array).argmax())
+        which = show(graph.nodes[at]) if by_id else at
+        raise ValueError(f"{name}[{which}] is {array[at]}; replace infinite values, or use NaN for unknown ones.")
+    size = np.nanmax(np.abs(array), initial=0.0)
+    if size > LARGEST:
+        raise _no_squares(size, name)
     return array
 
 
@@ -48,17 +59,37 @@ def check_known_values(values: Any, graph: Any, name: str, least: int = MIN_LABE
     if known.sum() < least:
         found = "no known value (all NaN)" if not known.any() else f"only {known.sum()} known values"
         raise ValueError(f"{name} has {found}; at least {least} are needed.")
+    check_digits(array[known], name)
     return array, known
 
 
-def check_index(table: Any, graph: Graph, name: str) -> None:
-    """Refuse a pandas object that is indexed by node ids in another order than the graph's."""
-    indexed = isinstance(table, pd.DataFrame | pd.Series) and not isinstance(table.index, pd.RangeIndex)
-    if not indexed or len(table) != graph.n_nodes:  # a wrong length is refused elsewhere
+def check_digits(values: np.ndarray, name: str, rows: Rows = LOCAL) -> None:
+    """Refuse numbers that differ by little more than their last digits, or whose squares floats do not hold."""
+    highest, lowest = (sign * float(rows.max((sign * values).max(initial=-np.inf))) for sign in (1, -1))
+    size, spread = max(highest, -lowest), highest - lowest
+    if size > LARGEST or 0 < size < 1 / LARGEST:
+        raise _no_squares(size, name)
+    digits = spread / np.spacing(size)  # how many floats there are between the lowest and the highest
+    if not 0 < digits < GOOD_DIGITS:
         return
-    nodes = pd.Index(graph.nodes)
-    if not table.index.equals(nodes) and table.index.isin(nodes).all():
-        raise ValueError(f"{name} is indexed by the graph's nodes in another order; use {name}.loc[graph.nodes].")
+    found = f"{name} lies near {size:.3g} and varies by {spread:.2g} only, which leaves floats {digits:.0f} steps"
+    remedy = f"subtract a constant from {name} before it is rounded"
+    if digits < FEW_DIGITS:
+        raise ValueError(f"{found}; {remedy}.")
+    warn(f"{found}: results are as rough as that; {remedy}.")
+
+
+def _no_squares(size: float, name: str) -> ValueError:
+    unit = 10.0 ** -np.floor(np.log10(size))
+    return ValueError(
+        f"{name} has numbers up to {size:.2g}, and floats do not hold their squares; give it in other units, "
+        f"such as {name} * {unit:.0e}."
+    )
+
+
+def check_together(graph: Graph, X: Any, **labels: Any) -> list[Any]:
+    """Return features and labels, each in the order of the nodes; refuse those that contradict each other."""
+    return align_together(graph.nodes, {"X": X, **labels}, unknown=tuple(labels))
 
 
 def check_features(
@@ -69,7 +100,7 @@ def check_features(
     Parameters
     ----------
     X : array_like of shape (n, d) or None
-        Finite numbers, one row for each node in the order of the graph.
+        Finite numbers, one row for each node: a DataFrame is matched by id, as ``residua.graph.alignment`` has it.
     graph : Graph
         The graph.
     optional : bool, default False
@@ -88,23 +119,25 @@ def check_features(
         if not optional:
             raise ValueError("X is None; this base needs features (n, d), one row for each node.")
         return np.empty((graph.n_nodes, 0)), None
-    check_index(X, graph, "X")
-    names = None
+    by_id, X, names = has_ids(X), align(X, graph.nodes, "X"), None
     if isinstance(X, pd.DataFrame):
         names = np.array(X.columns, dtype=object)
+        if not X.columns.is_unique:
+            twice = list(X.columns[X.columns.duplicated()].unique())
+            raise ValueError(f"X has more than one column named {', '.join(map(repr, twice))}; give each its own name.")
         text = [c for c in X.columns if not pd.api.types.is_numeric_dtype(X[c])]
         if text:
             raise ValueError(f"X has columns that are not numbers: {text}; encode or drop them.")
-    array = _floats(X, "X", "encode text columns as numbers first")
+    array = as_floats(X, "X", "encode text columns as numbers first")
     if array.ndim != 2 or len(array) != graph.n_nodes:
         raise ValueError(
             f"X has shape {array.shape} but graph has {graph.n_nodes} nodes; give one row for each node, "
-            "ordered like graph.nodes."
+            "ordered like graph.nodes or indexed by id."
         )
     if not np.isfinite(array).all():
         row, column = np.argwhere(~np.isfinite(array))[0]
-        which = column if names is None else names[column]
-        raise ValueError(f"X has {array[row, column]} in row {row}, column {which}; fill or drop such values first.")
+        which, where = column if names is None else names[column], show(graph.nodes[row]) if by_id else row
+        raise ValueError(f"X has {array[row, column]} in row {where}, column {which}; fill or drop such values first.")
     width, expected = like or (array.shape[1], None)
     if array.shape[1] != width:
         raise ValueError(f"X has {array.shape[1]} columns but the model was fitted on {width}; give the same features.")
@@ -113,13 +146,6 @@ def check_features(
             f"X has columns {list(names)} but the model was fitted on {list(expected)}; reorder them to match."
         )
     return array, names
-
-
-def _floats(values: Any, name: str, remedy: str) -> np.ndarray:
-    try:
-        return np.array(values, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} is not numeric ({error}); {remedy}.") from None
 
 
 def check_choice(value: Any, choices: tuple, name: str) -> None:

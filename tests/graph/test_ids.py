@@ -1,5 +1,7 @@
 """Any hashable is an id; their order is what was asked for, or that of integers, or that of appearance."""
 
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -160,3 +162,99 @@ def test_a_missing_id_is_refused(missing):
 def test_ids_of_a_wrong_form_are_refused(arguments, error, message):
     with pytest.raises(error, match=message):
         Graph.from_edges(**arguments)
+
+
+BIG = 2**53  # from here on not every whole number is a float
+
+
+def edges_of(graph):
+    i, j = np.triu(dense(graph)).nonzero()
+    return {frozenset((graph.nodes[a], graph.nodes[b])) for a, b in zip(i, j, strict=True)}
+
+
+def as_sets(*edges):
+    return {frozenset(edge) for edge in edges}
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "nodes"),
+    [
+        (pd.Series([5.0, 6.0]), pd.Series([6.0, 7.0]), [BIG, BIG + 1, 5, 6, 7]),
+        ([BIG, 5], [BIG + 1, 0.5], None),
+        (np.array([BIG, 5], object), np.array([BIG + 1, 0.5], object), None),
+        (np.array([np.int64(BIG), 0.5], object), np.array([np.int64(BIG + 1), 3], object), None),
+        (np.array([BIG, 5], np.uint64), np.array([BIG + 1, -5]), None),
+        (np.array([2**63, 5], np.uint64), np.array([5, -5]), [2**63 + 1, 2**63, 5, -5]),
+        (pd.array([BIG, 5], "Int64"), [BIG + 1, 7], [BIG + 1, 0.5, 7, 5, BIG]),
+        (pd.array([BIG + 1, 5], "int64[pyarrow]"), pd.array([4.0, 6.0], "Float64"), [BIG, BIG + 1, 4, 5, 6]),
+        ([Decimal(BIG), Decimal(5)], [BIG + 1, 7], [BIG + 1, BIG, 5, 7]),
+    ],
+)
+def test_ids_of_different_kinds_match_exactly(source, target, nodes):
+    ends = [list(end) for end in (source, target)]
+    graph = Graph.from_edges(source, target, nodes=nodes)
+    assert len(set(graph.nodes.tolist())) == len({*ends[0], *ends[1], *(nodes or ())})
+    assert edges_of(graph) == as_sets(*zip(*ends, strict=True))
+
+
+def test_an_iterator_is_read_once():
+    assert edges_of(Graph.from_edges(iter([BIG, 5]), iter([BIG + 1, 0.5]))) == as_sets((BIG, BIG + 1), (5, 0.5))
+
+
+def test_positions_of_ids_are_exact():
+    graph = Graph.from_edges([BIG, 5], [BIG + 1, BIG], nodes=[BIG, BIG + 1, 5])
+    assert graph.index(np.array([BIG + 1, 5], object)).tolist() == [1, 2]
+    assert graph.index([5.0]).tolist() == [2]
+    assert graph.index(np.array([BIG + 1], np.uint64)).tolist() == [1]
+    with pytest.raises(ValueError, match=r"ids has 5.5 at position 0, not a node"):
+        graph.index([5.5])
+
+
+@pytest.mark.parametrize("dtype", ["float64", "Float64", "float32", object])
+def test_a_float_that_stands_for_several_integers_is_no_id(dtype):
+    large = 2**24 if dtype == "float32" else BIG
+    ids = pd.Series([1.0, float(large)], dtype=dtype)
+    with pytest.raises(ValueError, match=rf"source has {large}\.0 at row 1, a float that stands for more than one"):
+        Graph.from_edges(ids, [1, 2])
+    with pytest.raises(ValueError, match=rf"ids has {large}\.0 at row 1.* read ids as integers"):
+        Graph.from_edges([1], [large]).index(ids)
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "nodes", "message"),
+    [
+        (
+            [True, False],
+            [1, 2],
+            None,
+            "source has True at row 0 but target has 1 at row 0, which Python takes for equal",
+        ),
+        ([True], [2], [1, 2], "source has True at row 0 but nodes has 1 at row 0"),
+        ([0.0, "x"], [False, "y"], None, "target has False at row 0 but source has 0.0 at row 0"),
+        ([1, 2], ["2", "3"], None, "target has '2' at row 0 but source has the number 2; give ids of one kind"),
+        (np.array(["7", "2"], object), [1, 2], None, "source has '2' at row 1 but target has the number 2"),
+        (
+            [1, 2],
+            ["2", "3"],
+            [1, 2, 3],
+            "target names node '2' at row 0, not in nodes; there is 2: give ids of one kind",
+        ),
+        ([Decimal("0.1")], [0.5], [0.1, 0.5], r"source names node Decimal\('0.1'\) at row 0, not in nodes"),
+    ],
+)
+def test_ids_of_kinds_that_cannot_be_told_apart_are_refused(source, target, nodes, message):
+    with pytest.raises(ValueError, match=message):
+        Graph.from_edges(source, target, nodes=nodes)
+
+
+def test_a_truth_is_no_number():
+    with pytest.raises(ValueError, match="ids has True at row 0 but nodes has 1 at row 1"):
+        Graph.from_edges([0], [1]).index([True])
+
+
+def test_a_masked_id_is_missing():
+    hidden = np.ma.array([0, 1, 2], mask=[0, 0, 1])
+    with pytest.raises(ValueError, match=r"source is missing .* at row 2"):
+        Graph.from_edges(hidden, [1, 2, 0])
+    with pytest.raises(ValueError, match=r"nodes is missing .* at row 2"):
+        Graph.from_edges([0], [1], nodes=hidden)

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -152,7 +152,7 @@ def check_edges(matrices: dict[str, sp.csr_array], n: int) -> None:
 
 def symmetric(rows: EdgeList, nodes: np.ndarray, symmetry: Symmetry, kind: str) -> sp.csr_array:
     """Return the adjacency of rows read in either direction."""
-    F = directed(rows, len(nodes))
+    F = directed(rows, (len(nodes), len(nodes)))
     B = F.T.tocsr()
     if symmetry.how == "sum":
         return F + B
@@ -163,7 +163,7 @@ def symmetric(rows: EdgeList, nodes: np.ndarray, symmetry: Symmetry, kind: str) 
     A = F.maximum(B)
     listed_once = F.nnz + B.nnz - A.nnz == np.count_nonzero(F.diagonal())
     if symmetry.how == "matrix" or (symmetry.how == "rows" and not listed_once):
-        check_agreement(F, B, nodes, symmetry, kind)
+        check_agreement(F, B, lambda i, j: (show(nodes[i]), show(nodes[j])), symmetry, kind)
     return A
 
 
@@ -172,31 +172,34 @@ def same(F: sp.csr_array, B: sp.csr_array) -> bool:
     return all(np.array_equal(getattr(F, part), getattr(B, part)) for part in ("indptr", "indices", "data"))
 
 
-def directed(rows: EdgeList, n: int) -> sp.csr_array:
+def directed(rows: EdgeList, shape: tuple[int, int]) -> sp.csr_array:
     """Return the sums over repeated rows, without zeros."""
     weight = np.ones(len(rows.source)) if rows.weight is None else rows.weight
-    ends = rows.source.astype(np.int32), rows.target.astype(np.int32)
-    F = sp.coo_array((weight, ends), shape=(n, n)).tocsr()
+    kind = np.int32 if max(shape) <= LARGEST else np.int64
+    ends = rows.source.astype(kind), rows.target.astype(kind)
+    F = sp.coo_array((weight, ends), shape=shape).tocsr()
     F.eliminate_zeros()
     return F
 
 
-def check_agreement(F: sp.csr_array, B: sp.csr_array, nodes: np.ndarray, symmetry: Symmetry, kind: str) -> None:
-    """Refuse F where it and its transpose B differ by more than rounding."""
+def check_agreement(
+    F: sp.csr_array, B: sp.csr_array, ends: Callable[[int, int], tuple[str, str]], symmetry: Symmetry, kind: str = ""
+) -> None:
+    """Refuse rows F of a matrix where they and those of its transpose, B, differ; ``ends`` names row and column."""
     if symmetry.how == "rows":
         F, B = F.multiply(B.astype(bool)).tocsr(), B.multiply(F.astype(bool)).tocsr()
-    wrong = sp.triu(abs(F - B) > F.maximum(B) * AGREE, format="coo")
+    wrong = (abs(F - B) > F.maximum(B) * AGREE).tocoo()
     if not wrong.nnz:
         return
     i, j = wrong.row[0], wrong.col[0]
-    u, v, forward, backward = show(nodes[i]), show(nodes[j]), F[i, j], B[i, j]
+    (u, v), forward, backward = ends(i, j), F[i, j], B[i, j]
     if symmetry.how == "rows":
         raise ValueError(
             f"weight of edge ({u}, {v}){kind} is {forward}, but {backward} where it is listed as ({v}, {u}); "
             f"an edge is undirected: make the weights agree, or sort each pair so that rows add up{symmetry.remedy}."
         )
     raise ValueError(
-        f"{symmetry.name}{kind} is not symmetric: {wrong.nnz} pairs disagree, such as ({u}, {v}) with "
+        f"{symmetry.name}{kind} is not symmetric: {wrong.nnz // 2} pairs disagree, such as ({u}, {v}) with "
         f"{forward} and ({v}, {u}) with {backward}; pass symmetrize='max', 'mean' or 'sum'{symmetry.remedy}."
     )
 
@@ -209,3 +212,13 @@ def row_sums(A: CSR) -> np.ndarray:
     sums = np.zeros(len(counts))
     sums[counts > 0] = np.add.reduceat(A.weights, A.indptr[:-1][counts > 0])
     return sums
+
+
+def read_csr(arrays: Mapping[str, np.ndarray], k: int, n: int, name: str) -> CSR:
+    """Return edge type number k; refuse arrays of a damaged file, since compiled kernels read what they point to."""
+    A = CSR(arrays[f"indptr.{k}"], arrays[f"indices.{k}"], arrays.get(f"weights.{k}"))
+    fits = len(A.indptr) == n + 1 and A.indptr[0] == 0 and A.indptr[-1] == len(A.indices) > 0
+    fits = fits and (A.weights is None or len(A.weights) == len(A.indices))
+    if not (fits and (np.diff(A.indptr) >= 0).all() and A.indices.min() >= 0 and A.indices.max() < n):
+        raise ValueError(f"arrays of type {name!r} do not fit {n} nodes; they are damaged or of another graph.")
+    return A

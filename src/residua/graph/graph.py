@@ -7,7 +7,7 @@ A_t symmetric weights of type t, never negative; D the total degree. An isolated
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
@@ -17,17 +17,19 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from residua.graph import adjacency, readers
+from residua.graph import adjacency
 from residua.graph.adjacency import CSR
-from residua.graph.ids import as_ids, first, show
-from residua.graph.report import GraphReport
+from residua.graph.alignment import align
+from residua.graph.constructors import Constructors
+from residua.graph.ids import as_ids, find_ids, first, show
+from residua.graph.report import GraphReport, as_mask
 from residua.linalg import Rows, Sparse, connected_components, order
 from residua.linalg.rows import LOCAL
 from residua.linalg.workspace import Workspace, cached_property
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Graph(Workspace):
+class Graph(Constructors, Workspace):
     """An undirected graph, weighted or not, of one or several edge types.
 
     Build it with ``from_edges``, ``from_pandas``, ``from_scipy``, ``from_networkx``, ``from_pyg`` or
@@ -65,190 +67,6 @@ class Graph(Workspace):
     degree: np.ndarray
 
     @classmethod
-    def from_edges(
-        cls,
-        source: Any,
-        target: Any,
-        weight: Any = None,
-        type: Any = None,
-        nodes: Any = None,
-        *,
-        self_loops: bool = True,
-    ) -> Graph:
-        """Build from one row per edge.
-
-        Parameters
-        ----------
-        source, target : array_like of shape (edges,)
-            Ids of both ends.
-        weight : array_like of shape (edges,), optional
-            Numbers; 1 where left out.
-        type : array_like of shape (edges,), optional
-            Edge types; ``"edge"`` where left out.
-        nodes : array_like of shape (n,), optional
-            Ids of all nodes in the order wanted, isolated ones too; else those in source and target.
-        self_loops : bool, default True
-            Keep edges from a node to itself, or drop them.
-
-        Returns
-        -------
-        Graph
-
-        Examples
-        --------
-        >>> graph = Graph.from_edges([3, 1], [1, 7], weight=[0.5, 2.0], type=["road", "rail"])
-        >>> graph.nodes
-        array([1, 3, 7])
-        >>> graph.edge_types
-        ('road', 'rail')
-        """
-        return cls._from_inputs(readers.read_edges(source, target, weight, type, nodes), self_loops)
-
-    @classmethod
-    def from_pandas(
-        cls,
-        edges: pd.DataFrame,
-        source: Hashable = "source",
-        target: Hashable = "target",
-        weight: Hashable | None = None,
-        type: Hashable | None = None,
-        nodes: Any = None,
-        *,
-        self_loops: bool = True,
-    ) -> Graph:
-        """Build from a table with one row per edge.
-
-        Parameters
-        ----------
-        edges : DataFrame
-            The table.
-        source, target, weight, type : hashable
-            Names of its columns; of weight and type None, where there is none.
-        nodes : array_like of shape (n,), optional
-            As in ``from_edges``.
-        self_loops : bool, default True
-            As in ``from_edges``.
-
-        Returns
-        -------
-        Graph
-
-        Examples
-        --------
-        >>> edges = pd.DataFrame({"a": [0, 1], "b": [1, 2], "km": [3.0, 4.0]})
-        >>> Graph.from_pandas(edges, "a", "b", weight="km").degree
-        array([3., 7., 4.])
-        """
-        columns = {"source": source, "target": target, "weight": weight, "type": type}
-        return cls._from_inputs(readers.read_pandas(edges, nodes, **columns), self_loops)
-
-    @classmethod
-    def from_scipy(cls, A: Any, nodes: Any = None, *, symmetrize: str | None = None, self_loops: bool = True) -> Graph:
-        """Build from an adjacency matrix, or from one per edge type.
-
-        Parameters
-        ----------
-        A : sparse matrix or array_like of shape (n, n), or dict of them
-            Weights; a dict has one matrix per edge type.
-        nodes : array_like of shape (n,), optional
-            Ids of the rows; 0 .. n-1 where left out.
-        symmetrize : {"max", "mean", "sum"}, optional
-            Of A and its transpose; where left out, a matrix that is not symmetric is refused.
-        self_loops : bool, default True
-            Keep the diagonal, or drop it.
-
-        Returns
-        -------
-        Graph
-
-        Examples
-        --------
-        >>> Graph.from_scipy(sp.diags_array([1.0, 1.0], offsets=1), symmetrize="max")
-        Graph(3 nodes, 2 edges)
-        """
-        symmetry = adjacency.choose_symmetry(symmetrize, "matrix", name="A")
-        return cls._from_inputs(readers.read_matrices(A, nodes, symmetry), self_loops)
-
-    @classmethod
-    def from_networkx(
-        cls,
-        G: Any,
-        weight: str | None = "weight",
-        type: str | None = None,
-        *,
-        symmetrize: str | None = None,
-        self_loops: bool = True,
-    ) -> Graph:
-        """Build from a networkx graph, nodes in the order of ``G.nodes``.
-
-        Parameters
-        ----------
-        G : networkx.Graph, MultiGraph, DiGraph or MultiDiGraph
-            Parallel edges add up.
-        weight : str or None, default "weight"
-            Edge attribute that holds the weight; 1 where an edge lacks it, as in networkx. None: all 1.
-        type : str, optional
-            Edge attribute that holds the edge type.
-        symmetrize : {"max", "mean", "sum"}, optional
-            Over both directions; where left out, a directed graph that is not symmetric is refused.
-        self_loops : bool, default True
-            Keep edges from a node to itself, or drop them.
-
-        Returns
-        -------
-        Graph
-
-        Examples
-        --------
-        >>> import networkx
-        >>> Graph.from_networkx(networkx.path_graph(3))
-        Graph(3 nodes, 2 edges)
-        """
-        return cls._from_inputs(readers.read_networkx(G, weight, type, symmetrize), self_loops)
-
-    @classmethod
-    def from_pyg(cls, data: Any, *, symmetrize: str | None = None, self_loops: bool = True) -> Graph:
-        """Build from torch_geometric ``Data``, or ``HeteroData`` of one node type; nodes are 0 .. n-1.
-
-        The edge types of ``HeteroData`` are named by their relation. ``edge_weight`` is used where there is
-        one. A column of ``edge_index`` is an undirected edge; PyG's two directions of it are one edge.
-
-        Parameters
-        ----------
-        data : torch_geometric.data.Data or HeteroData
-            The graph.
-        symmetrize : {"max", "mean", "sum"}, optional
-            Over both directions, where their weights disagree.
-        self_loops : bool, default True
-            Keep edges from a node to itself, or drop them.
-
-        Returns
-        -------
-        Graph
-        """
-        return cls._from_inputs(readers.read_pyg(data, symmetrize), self_loops)
-
-    @classmethod
-    def from_libpysal(cls, w: Any, *, symmetrize: str | None = None, self_loops: bool = True) -> Graph:
-        """Build from ``libpysal.weights.W`` or ``libpysal.graph.Graph``; ids are kept, in their order.
-
-        Parameters
-        ----------
-        w : libpysal.weights.W or libpysal.graph.Graph
-            The weights.
-        symmetrize : {"max", "mean", "sum"}, optional
-            Of the weights and their transpose; where left out, weights that are not symmetric are refused, such as
-            k nearest neighbours or row-standardised ones.
-        self_loops : bool, default True
-            Keep the weight of a place with itself, or drop it.
-
-        Returns
-        -------
-        Graph
-        """
-        return cls._from_inputs(readers.read_libpysal(w, symmetrize), self_loops)
-
-    @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray], nodes: np.ndarray, edge_types: Sequence[str]) -> Graph:
         """Rebuild from ``graph.arrays()``; checks sizes and bounds, no more.
 
@@ -271,12 +89,8 @@ class Graph(Workspace):
         >>> Graph.from_arrays(graph.arrays(), graph.nodes, graph.edge_types)
         Graph(3 nodes, 2 edges)
         """
-        matrices = {name: read_csr(arrays, k, len(nodes), name) for k, name in enumerate(edge_types)}
+        matrices = {name: adjacency.read_csr(arrays, k, len(nodes), name) for k, name in enumerate(edge_types)}
         return cls._from_csr(nodes, matrices)
-
-    @classmethod
-    def _from_inputs(cls, edges: adjacency.Edges, self_loops: bool) -> Graph:
-        return cls._from_csr(edges.nodes, adjacency.adjacencies(edges, self_loops))
 
     @classmethod
     def _from_csr(cls, nodes: np.ndarray, matrices: Mapping[str, CSR]) -> Graph:
@@ -287,6 +101,18 @@ class Graph(Workspace):
 
     def __len__(self) -> int:
         return self.n_nodes
+
+    @property
+    def iloc(self) -> Any:
+        """Refuse to be cut into parts.
+
+        scikit-learn asks for this of whatever is as long as X, and would go on to take rows.
+        """
+        raise TypeError(
+            "a Graph has no rows to take. GridSearchCV, cross_val_score and their like cut X, y and graph into folds, "
+            "but a model needs every node: keep X and graph whole and hide labels, fit(X, y, graph=graph) with NaN at "
+            "the test nodes and score(X, y) with all labels, for each split; the how-to page has the loop."
+        )
 
     def __repr__(self) -> str:
         types = f" of types {', '.join(self.edge_types)}" if len(self.edge_types) > 1 else ""
@@ -383,7 +209,7 @@ class Graph(Workspace):
         array([2, 0])
         """
         wanted = as_ids(ids, "ids")
-        found = self._lookup.get_indexer(pd.Index(wanted, tupleize_cols=False))
+        found = find_ids(self._lookup, wanted)
         row = first(found < 0)
         if row is not None:
             unknown = show(wanted.iloc[row])
@@ -405,7 +231,8 @@ class Graph(Workspace):
         Parameters
         ----------
         labelled : array_like of shape (n,), optional
-            A boolean mask, or y with NaN where unknown; to count components without a label.
+            A boolean mask, or y with NaN where unknown, in order or a Series by id; to count components without a
+            label.
 
         Returns
         -------
@@ -426,7 +253,7 @@ class Graph(Workspace):
         Zero weight is no edge. A self-loop of weight w adds w to its node's degree.
         """
         sizes = np.bincount(self.components)
-        mask = None if labelled is None else as_mask(labelled, self.n_nodes)
+        mask = None if labelled is None else as_mask(align(labelled, self.nodes, "labelled"), self.n_nodes)
         return GraphReport(
             n_nodes=self.n_nodes,
             edges=dict(self._edges),
@@ -445,23 +272,3 @@ def read_only(array: np.ndarray) -> np.ndarray:
     view = np.asarray(array).view()
     view.flags.writeable = False
     return view
-
-
-def as_mask(labelled: Any, n: int) -> np.ndarray:
-    """Return the mask of labelled nodes, from a mask or from labels."""
-    values = np.asarray(labelled)
-    if values.shape != (n,):
-        raise ValueError(f"labelled has shape {values.shape} but graph has {n} nodes; order it like graph.nodes.")
-    if values.dtype.kind not in "bf":
-        raise ValueError(f"labelled has dtype {values.dtype}; give a boolean mask, or y with NaN where unknown.")
-    return values if values.dtype == bool else ~np.isnan(values)
-
-
-def read_csr(arrays: Mapping[str, np.ndarray], k: int, n: int, name: str) -> CSR:
-    """Return edge type number k; refuse arrays of a damaged file, since compiled kernels read what they point to."""
-    A = CSR(arrays[f"indptr.{k}"], arrays[f"indices.{k}"], arrays.get(f"weights.{k}"))
-    fits = len(A.indptr) == n + 1 and A.indptr[0] == 0 and A.indptr[-1] == len(A.indices) > 0
-    fits = fits and (A.weights is None or len(A.weights) == len(A.indices))
-    if not (fits and (np.diff(A.indptr) >= 0).all() and A.indices.min() >= 0 and A.indices.max() < n):
-        raise ValueError(f"arrays of type {name!r} do not fit {n} nodes; they are damaged or of another graph.")
-    return A

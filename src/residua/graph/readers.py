@@ -51,6 +51,8 @@ def read_matrices(A: Any, nodes: Any, symmetry: Symmetry) -> Edges:
 
 def matrix_entries(A: Any, name: str) -> sp.coo_array:
     """Return the entries of a square matrix of weights, each place once."""
+    if np.ma.is_masked(A):
+        raise ValueError(f"{name} is a masked array; give 0 where there is no edge: {name}.filled(0).")
     A = A if sp.issparse(A) else np.asarray(A)
     if A.ndim != 2 or A.shape[0] != A.shape[1]:
         raise ValueError(f"{name} has shape {A.shape}; an adjacency matrix is square.")

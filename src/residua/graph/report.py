@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from residua.arrays import as_flags
 
 RULES = (
     "A row is an undirected edge: (a, b) and (b, a) are one edge; rows repeated in one direction add up.\n"
@@ -53,3 +58,13 @@ class GraphReport:
         if self.unlabelled_components is not None:
             lines["without label"] = f"{self.unlabelled_components:,} (nodes in them: {self.unlabelled_nodes:,})"
         return "\n".join(f"{name:<15}{text}" for name, text in lines.items()) + f"\n{RULES}"
+
+
+def as_mask(labelled: Any, n: int) -> np.ndarray:
+    """Return the mask of labelled nodes, from a mask or from labels."""
+    values = as_flags(labelled)
+    if values.shape != (n,):
+        raise ValueError(f"labelled has shape {values.shape} but graph has {n} nodes; order it like graph.nodes.")
+    if values.dtype.kind not in "bf":
+        raise ValueError(f"labelled has dtype {values.dtype}; give a boolean mask, or y with NaN where unknown.")
+    return values if values.dtype == bool else ~np.isnan(values)
