@@ -75,11 +75,22 @@ def profile(S, alpha, labelled, y, Z=None):
     return omega(S, alpha, len(y) / q, labelled, y - mean)
 
 
+def restricted(S, alpha, labelled, y, Z=None):
+    """-2 restricted log-likelihood at the best beta: that of orthonormal contrasts K'y, K'Z = 0."""
+    Z = np.empty((len(labelled), 0)) if Z is None else Z
+    left, size, _ = np.linalg.svd(Z[labelled] / np.maximum(np.linalg.norm(Z[labelled], axis=0), 1e-300))
+    K = left[:, (size > 1e-10).sum() :]
+    C = K.T @ block(covariance(S, alpha), labelled) @ K
+    w, m = K.T @ y, K.shape[1]
+    q = w @ np.linalg.solve(C, w)
+    return -2 * multivariate_normal(cov=C * q / m).logpdf(w)
+
+
 def best_alpha(S, labelled, y, Z=None):
-    """The maximum-likelihood alpha of one edge type: a fine grid in arctanh(alpha), then a bracketed search."""
+    """The alpha of highest restricted likelihood: a fine grid in arctanh(alpha), then a bracketed search."""
 
     def height(a):
-        return profile(S, [np.tanh(a)], labelled, y, Z)
+        return restricted(S, [np.tanh(a)], labelled, y, Z)
 
     grid = np.linspace(-6, 6, 121)
     k = int(np.argmin([height(a) for a in grid]))

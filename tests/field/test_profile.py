@@ -1,6 +1,7 @@
-"""A fit is the maximum of the dense likelihood, and its errors are those of the dense Hessian."""
+"""A fit is the maximum of the dense restricted likelihood, and its errors are those of the dense Hessian."""
 
 import re
+import warnings
 from dataclasses import replace
 from functools import cache
 
@@ -65,9 +66,10 @@ def test_fit_is_the_dense_maximum(name, alpha, strategy):
     q, _, _ = dense.least_squares(c.S, [best], c.labelled, r)
     assert_allclose(fit.alpha["edge"], best, atol=1e-4 * fit.alpha_stderr["edge"])
     assert_allclose(fit.beta, len(r) / q, rtol=1e-4)
-    assert_allclose(fit.log_likelihood, -omega / 2, rtol=1e-8)
+    assert_allclose([fit.log_likelihood, fit.restricted_log_likelihood], -omega / 2, rtol=1e-8)
     gain = dense.profile(c.S, [0.0], c.labelled, r) - omega
-    assert_allclose(fit.p_value, chi2.sf(gain, 1), rtol=1e-6)
+    assert_allclose(fit.p_value, chi2.sf(gain / fit.bartlett_factor, 1), rtol=1e-6)
+    assert (fit.bartlett_factor > 1) == (len(r) <= 64)
     assert fit.n_labelled == len(r)
     assert fit.alpha_mc_error == {"edge": 0.0}
     assert "exact" in fit.methods["log-determinant"]
@@ -87,15 +89,17 @@ def test_standard_errors_are_those_of_the_dense_hessian(name, alpha):
 @pytest.mark.parametrize(("name", "alpha"), DATA)
 def test_interval_ends_where_the_likelihood_has_dropped_by_the_quantile(name, alpha, coverage):
     c, r, y, best, omega = simulated(name, alpha)
-    low, high = residua.fit_correlation(y, c.graph).interval(coverage)["edge"]
+    fit = residua.fit_correlation(y, c.graph)
+    low, high = fit.interval(coverage)["edge"]
+    bar = fit.bartlett_factor * chi2.ppf(coverage, 1)
     assert low < best < high
     for end in (low, high):
         if abs(end) < 1:
             drop = dense.profile(c.S, [end], c.labelled, r) - omega
-            assert_allclose(drop, chi2.ppf(coverage, 1), rtol=5e-3)
+            assert_allclose(drop, bar, rtol=5e-3)
         else:  # open: the likelihood stays above the bar up to the border
             at_border = dense.profile(c.S, [np.sign(end) * BORDER], c.labelled, r)
-            assert at_border - omega < chi2.ppf(coverage, 1)
+            assert at_border - omega < bar
 
 
 @pytest.mark.parametrize("scale", [1e9, 1e-9])
@@ -160,12 +164,58 @@ def test_coefficients_are_generalised_least_squares(name, alpha, rng):
     best, omega = dense.best_alpha(c.S, c.labelled, y, Z)
     q, theta, spread = dense.least_squares(c.S, [best], c.labelled, y, Z)
     assert_allclose(fit.alpha["edge"], best, atol=1e-3 * fit.alpha_stderr["edge"])
-    assert_allclose(fit.log_likelihood, -omega / 2, rtol=1e-8)
+    assert_allclose(fit.restricted_log_likelihood, -omega / 2, rtol=1e-8)
+    assert_allclose(fit.log_likelihood, -dense.profile(c.S, [fit.alpha["edge"]], c.labelled, y, Z) / 2, rtol=1e-8)
     assert_allclose(fit.beta, (len(y) - Z.shape[1]) / q, rtol=1e-4)
     assert_allclose(fit.coefficients, theta, rtol=1e-4)
     assert_allclose(fit.coefficient_covariance, spread * q / (len(y) - Z.shape[1]), rtol=1e-3)
-    unrelated = dense.profile(c.S, [0.0], c.labelled, y, Z)
+    unrelated = dense.restricted(c.S, [0.0], c.labelled, y, Z)
     assert_allclose(fit.p_value, chi2.sf(unrelated - omega, 1), rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["small world", "grid by direction"])
+@pytest.mark.parametrize("alpha", [(0.0, 0.0), (0.8, 0.3), (0.5, -0.6), (-0.95, 0.99)])
+def test_restricted_likelihood_and_its_slope_are_dense_for_several_alphas(name, alpha, rng):
+    c = TWO[name]
+    Z = np.column_stack([design(c, rng), np.zeros(c.n), rng.standard_normal((c.n, 4))])
+    y = dense.draw(c.S, (0.5, 0.2), 2.0, rng)[0][c.labelled]
+    profile = Profile(Likelihood(c.graph, c.labelled, Eigen()), y, Z[c.labelled])
+    assert (profile.rank, profile.freedom) == (7, len(y) - 7)
+
+    def height(a):
+        return dense.restricted(c.S, np.tanh(a), c.labelled, y, Z)
+
+    a, step = np.arctanh(alpha), 1e-5
+    assert_allclose(profile.restricted_log_likelihood(a), -height(a) / 2, rtol=1e-8)
+    slope = [(height(a + d) - height(a - d)) / (2 * step) for d in step * np.eye(2)]
+    assert_allclose(profile.gradient(a), slope, rtol=1e-5, atol=1e-4)
+
+
+def test_plain_likelihood_is_that_of_known_coefficients(rng):
+    """As in model files of version 0.1, whose intervals rest on it."""
+    c = GRAPHS["grid"]
+    Z, y = design(c, rng), dense.draw(c.S, [0.6], 2.0, rng)[0][c.labelled]
+    profile = Profile(Likelihood(c.graph, c.labelled, Eigen()), y, Z[c.labelled], restricted=False)
+    for alpha in (-0.9, 0.0, 0.5, 0.99):
+        height = dense.profile(c.S, [alpha], c.labelled, y, Z)
+        a = np.arctanh([alpha])
+        assert_allclose([profile.log_likelihood(a), profile.restricted_log_likelihood(a)], -height / 2, rtol=1e-8)
+        up, down = (profile.omega(a + d) for d in (1e-5, -1e-5))
+        assert_allclose(profile.gradient(a), (up - down) / 2e-5, rtol=1e-4, atol=1e-4)
+
+
+def test_estimated_restricted_likelihood_is_dense_within_its_standard_error(rng):
+    c = LARGE["small world"]
+    X = rng.standard_normal((c.n, 6))
+    Z = np.column_stack([np.ones(c.n), X])
+    y = np.where(c.labelled, Z.sum(axis=1) + large("small world", 0.5)[1], np.nan)
+    exact, fit = (
+        residua.GraphRegressor("linear", logdet=how).fit(X, y, graph=c.graph).correlation_
+        for how in (Cholesky(), Lanczos(random_state=3))
+    )
+    assert abs(fit.alpha["edge"] - exact.alpha["edge"]) < 4 * fit.alpha_mc_error["edge"]
+    best = dense.restricted(c.S, [exact.alpha["edge"]], c.labelled, y[c.labelled], Z)
+    assert_allclose(exact.restricted_log_likelihood, -best / 2, rtol=1e-8)
 
 
 @pytest.mark.parametrize("offset", [1e3, 1e6, -1e8])
@@ -242,6 +292,22 @@ def test_fit_of_two_types_is_the_dense_maximum(name, alpha, strategy):
     assert_allclose([*stderr, fit.beta_stderr], expected, rtol=0.01)
     gain = dense.profile(c.S, [0.0, 0.0], c.labelled, r) - omega
     assert_allclose(fit.p_value, chi2.sf(gain, 2), rtol=1e-3)
+
+
+@pytest.mark.parametrize("coverage", [0.5, 0.95])
+@pytest.mark.parametrize("alpha", [0.0, -0.6, 0.9])
+def test_without_a_likelihood_to_ask_an_interval_is_symmetric_in_the_inverse_hyperbolic_tangent(alpha, coverage):
+    """By the delta method the standard error of artanh(alpha) is that of alpha divided by 1 - alpha^2."""
+    stderr = 0.02
+    c = small_world(n=60, degree=6)
+    y = np.where(c.labelled, np.sin(np.arange(c.n)), np.nan)
+    fit = replace(
+        residua.fit_correlation(y, c.graph), alpha={"edge": alpha}, alpha_stderr={"edge": stderr}, source=None
+    )
+    ends = np.arctanh(fit.interval(coverage)["edge"])
+    slope = (np.arctanh(alpha + 1e-6) - np.arctanh(alpha - 1e-6)) / 2e-6
+    quantile = np.sqrt(chi2.ppf(coverage, 1))
+    assert_allclose(ends - np.arctanh(alpha), [-quantile * slope * stderr, quantile * slope * stderr], rtol=1e-6)
 
 
 def test_interval_of_two_types_is_the_dense_profile():
@@ -377,7 +443,10 @@ def test_estimated_fit_of_two_types_is_off_by_no_more_than_its_monte_carlo_error
 def test_any_small_graph_gives_finite_numbers_or_says_it_knows_nothing(name, rng):
     c = CASES[name]
     for r in rng.standard_normal((10, c.n)):
-        fit = residua.fit_correlation(np.where(c.labelled, r, np.nan), c.graph)
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            fit = residua.fit_correlation(np.where(c.labelled, r, np.nan), c.graph)
+        assert [str(w.message) for w in found] == ([fit.note] if fit.note else [])
         for t in c.types:
             low, high = fit.interval()[t]
             assert -1 <= low <= fit.alpha[t] <= high <= 1
@@ -390,8 +459,10 @@ def test_any_small_graph_gives_finite_numbers_or_says_it_knows_nothing(name, rng
 def test_labels_that_no_edge_joins_say_nothing_of_alpha(rng):
     """All edges hang on unlabelled leaves that lead nowhere: the likelihood is flat."""
     c = case(5, [(3, 4)], [0, 1, 2])
-    fit = residua.fit_correlation(np.where(c.labelled, rng.standard_normal(5), np.nan), c.graph)
+    with pytest.warns(UserWarning, match="the 3 labels do not tell alpha: .* kept at 0"):
+        fit = residua.fit_correlation(np.where(c.labelled, rng.standard_normal(5), np.nan), c.graph)
     assert fit.alpha == {"edge": 0.0}
+    assert fit.note in fit.summary()
     assert fit.alpha_stderr["edge"] == np.inf
     assert fit.p_value == 1.0
     assert fit.interval()["edge"] == (-1.0, 1.0)
@@ -458,8 +529,9 @@ def test_an_interval_from_the_very_limit_ends_inside():
     ring = residua.Graph.from_edges(np.arange(n), (np.arange(n) + 1) % n)
     labelled = np.arange(n) % 3 > 0
     profile = Profile(Likelihood(ring, labelled), np.sin(2 * np.pi * np.arange(n) / n)[labelled])
-    lower, upper = profile_interval(profile, np.array([A_MAX]), 0, 0.95)
+    drop = chi2.ppf(0.95, 1)
+    lower, upper = profile_interval(profile, np.array([A_MAX]), 0, drop)
     assert 0.9 < lower < 1
     assert upper == 1
     assert stderr_near_limit(profile, np.array([A_MAX]), 0) < 0.1
-    assert profile_interval(profile, np.array([-A_MAX]), 0, 0.95)[0] == -1
+    assert profile_interval(profile, np.array([-A_MAX]), 0, drop)[0] == -1

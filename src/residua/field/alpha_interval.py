@@ -1,6 +1,8 @@
 """How sure a profile likelihood is of its best alpha and beta: standard errors, profile-likelihood intervals.
 
-Var(a) ~ 2 (d2 Omega / da2)^-1,    interval: Omega(alpha_t, others at their best) - Omega* <= chi2 quantile
+Var(a) ~ 2 (d2 Omega / da2)^-1,    interval: Omega(alpha_t, others at their best) - Omega* <= drop
+
+``drop`` is the chi-square quantile times Bartlett's factor.
 """
 
 from __future__ import annotations
@@ -9,7 +11,6 @@ from collections.abc import Callable
 
 import numpy as np
 from scipy.optimize import OptimizeResult, brentq, minimize
-from scipy.special import chdtri
 
 from residua.field.precision import A_MAX
 from residua.field.profile import Profile
@@ -42,48 +43,60 @@ def log_beta_stderr(profile: Profile, a: np.ndarray, step: float = 1e-3) -> floa
     """
     moves, q = step * np.eye(profile.p), profile.least_squares(np.tanh(a)).q
     cross = [profile.least_squares(np.tanh(a + d)).q - profile.least_squares(np.tanh(a - d)).q for d in moves]
-    slope = profile.n * np.array(cross) / (2 * step * q)
+    m = profile.counted
+    slope = m * np.array(cross) / (2 * step * q)
     spread, _ = _inverse_hessian(profile, a)
-    return float(np.sqrt(2 / profile.n + 2 * slope @ spread @ slope / profile.n**2))
+    return float(np.sqrt(2 / m + 2 * slope @ spread @ slope / m**2))
 
 
 def stderr_near_limit(profile: Profile, a: np.ndarray, t: int) -> float:
     """Return the standard error of alpha_t near 1, where curvature says little: how far inside Omega rises by one."""
     top = profile.omega(a) + 1.0
-    inside = _crossing(lambda x: _others_best(profile, a, t, x) - top, a[t], -int(np.sign(a[t])), tol=0.02)
+    inside = _crossing(_OthersBest(profile, a, t, top), a[t], -int(np.sign(a[t])), tol=0.02)
     return abs(float(np.tanh(a[t])) - inside)
 
 
-def profile_interval(profile: Profile, a: np.ndarray, t: int, coverage: float) -> tuple[float, float]:
-    """Return where the profile likelihood of alpha_t falls by the chi-square quantile."""
+def profile_interval(profile: Profile, a: np.ndarray, t: int, drop: float) -> tuple[float, float]:
+    """Return where -2 profile log-likelihood of alpha_t has risen by ``drop`` from its value at a."""
     profile.quadratic_form.drop_warm_start()  # the same answer twice, and from a loaded model
-    limit = profile.omega(a) + chdtri(1, 1 - coverage)
-    ends = [_crossing(lambda x: _others_best(profile, a, t, x) - limit, a[t], sign) for sign in (-1, 1)]
-    return ends[0], ends[1]
+    limit = profile.omega(a) + drop
+    above = [_OthersBest(profile, a, t, limit) for _ in range(2)]
+    return _crossing(above[0], a[t], -1), _crossing(above[1], a[t], 1)
 
 
 def _crossing(excess: Callable[[float], float], start: float, sign: int, tol: float = 1e-4) -> float:
     """The alpha at which ``excess`` turns positive on one side of ``start``; -1 or 1 if it never does."""
     inner, step = start, 0.25
+    seen = {start: excess(start)}  # where others are sought from the last one's end, asking again may say otherwise
     while sign * inner < A_MAX:
         outer = float(np.clip(inner + sign * step, -A_MAX, A_MAX))
-        if excess(outer) > 0:
-            return float(np.tanh(brentq(excess, inner, outer, xtol=tol)))
+        seen[outer] = excess(outer)
+        if seen[outer] > 0:
+            return float(np.tanh(brentq(lambda x: seen[x] if x in seen else excess(x), inner, outer, xtol=tol)))
         if sign * outer == A_MAX:
             break
         inner, step = outer, 2 * step
     return float(sign)
 
 
-def _others_best(profile: Profile, a: np.ndarray, t: int, x: float) -> float:
-    """Omega with a_t = x and the others at their best, to a thousandth: the drop at an interval's end is four."""
-    fixed = a.copy()
-    fixed[t] = x
-    if profile.p == 1:
-        return profile.omega(fixed)
-    bounds = [(-A_MAX, A_MAX)] * profile.p
-    bounds[t] = (x, x)
-    return float(descend(profile, fixed, bounds, 1e-3).fun)
+class _OthersBest:
+    """Omega above a limit, with a_t = x and the others at their best, each search for them from the last one's end.
+
+    To a thousandth: the drop at an interval's end is four.
+    """
+
+    def __init__(self, profile: Profile, a: np.ndarray, t: int, limit: float):
+        self.profile, self.a, self.t, self.limit = profile, a.copy(), t, limit
+
+    def __call__(self, x: float) -> float:
+        self.a[self.t] = x
+        if self.profile.p == 1:
+            return self.profile.omega(self.a) - self.limit
+        bounds = [(-A_MAX, A_MAX)] * self.profile.p
+        bounds[self.t] = (x, x)
+        found = descend(self.profile, self.a, bounds, 1e-3)
+        self.a = found.x
+        return float(found.fun) - self.limit
 
 
 def descend(

@@ -26,23 +26,29 @@ class Coefficients(Workspace):
         The distribution of unknown residuals given known ones.
     design : ndarray of shape (n, d)
         Columns of the mean.
+
+    Attributes
+    ----------
+    columns : ndarray of shape (n, d)
+        The design as it was given.
+    design : ndarray of shape (n, k)
+        Combinations of its columns that are orthonormal at the labelled nodes; k is the rank there.
     """
 
     def __init__(self, conditional: Conditional, design: np.ndarray):
-        self.conditional, L = conditional, conditional.L
-        # Columns of unit size at the labelled nodes: what they span counts, not their units.
-        size = conditional.rows.norms(design[L])
-        self.design = design / np.where(size > 0, size, 1.0)
+        self.conditional, self.columns = conditional, design
+        # What the columns span at the labelled nodes counts, not their units or how many there are.
+        self.design = design @ conditional.rows.column_basis(design[conditional.L])[1]
 
     @cached_property
     def lever(self) -> np.ndarray:
-        """How far a change of each coefficient moves the prediction, (n, d); 0 at L."""
+        """How far a change of each coefficient moves the prediction, (n, k); 0 at L."""
         mean = self.conditional.conditional_mean(self.design)
         return np.where(self.conditional.labelled[:, None], 0.0, self.design - mean)
 
     @cached_property
     def products(self) -> np.ndarray:
-        """Gbar Z, shape (|L|, d)."""
+        """Gbar Z, shape (|L|, k)."""
         return (self.conditional.G @ (self.design - self.lever))[self.conditional.L]
 
     @cached_property
@@ -50,8 +56,8 @@ class Coefficients(Workspace):
         """Rows B with B'B the covariance of the coefficients."""
         rows, L = self.conditional.rows, self.conditional.L
         values, vectors = rows.agree(tuple(np.linalg.eigh(rows.gram(self.design[L], self.products))))
-        keep = values > 1e-12 * values.max(initial=0)
-        return (vectors[:, keep] / np.sqrt(values[keep] * self.conditional.beta)).T
+        values = np.maximum(values, 1e-12 * values.max(initial=0))  # known to rounding
+        return (vectors / np.sqrt(values * self.conditional.beta)).T
 
     def mean_of(self, r: np.ndarray) -> np.ndarray:
         """Return the part (n,) of r (n,), known at L, that the design explains."""

@@ -81,7 +81,7 @@ class Conditional(Workspace):
     def given(self, labelled: np.ndarray) -> Conditional:
         """Return the same distribution, given residuals at other nodes (n,) bool."""
         alpha = dict(zip(self.graph.edge_types, self.alpha, strict=True))
-        design = self.coefficients.design if self.coefficients else None
+        design = self.coefficients.columns if self.coefficients else None
         return Conditional(self.graph, labelled, alpha, self.beta, design=design, **self._settings)
 
     @cached_property

@@ -1,8 +1,9 @@
-"""Correlation learned from residuals: maximum likelihood, and how sure it is.
+"""Correlation learned from residuals: maximum restricted likelihood, and how sure it is.
 
-    beta = (|L| - d) / q,   alpha = argmin Omega(alpha)
+    beta = (|L| - k) / q,   alpha = argmin Omega(alpha)
 
-d coefficients of a linear mean fitted together with it use up degrees of freedom, as in least squares.
+Coefficients of a linear mean fitted together with it use up degrees of freedom, as in least squares: as many as the
+rank k of its design at the labels.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
-from scipy.special import chdtrc, ndtri
+from scipy.special import chdtrc, chdtri, ndtri
 
 from residua.field.alpha_interval import alpha_errors, log_beta_stderr, stderr_near_limit
-from residua.field.precision import ALPHA_MAX
+from residua.field.precision import A_MAX, ALPHA_MAX
 from residua.field.profile import Profile
 from residua.field.search import search
 
@@ -22,12 +23,16 @@ from residua.field.search import search
 class ProfileSource(Protocol):
     """Where a fit can ask its likelihood again."""
 
-    def interval(self, a: np.ndarray, t: int, coverage: float) -> tuple[float, float]:
-        """Return the profile-likelihood interval of alpha_t around the best a."""
+    def interval(self, a: np.ndarray, t: int, drop: float) -> tuple[float, float]:
+        """Return where -2 profile log-likelihood of alpha_t has risen by ``drop`` from the best a."""
         ...
 
     def log_likelihood(self, a: np.ndarray) -> float:
         """Return the log-likelihood at alpha = tanh(a), a of shape (p,), beta and coefficients at their best."""
+        ...
+
+    def restricted_log_likelihood(self, a: np.ndarray) -> float:
+        """Return the restricted log-likelihood at alpha = tanh(a), beta at its best."""
         ...
 
 
@@ -42,15 +47,24 @@ class CorrelationFit:
     beta, beta_stderr : float
         Overall precision, corrected for the coefficients of a linear mean, and its standard error.
     log_likelihood : float
-        At the optimum.
+        Plain log-likelihood at this alpha, beta and coefficients at their best: for comparing models, whatever their
+        features.
+    restricted_log_likelihood : float
+        What alpha maximises: the log-likelihood of those parts of the labels that no coefficient of the mean can move.
+        Without coefficients the two are equal. Models with different features cannot be compared by it.
     p_value : float
-        Of no correlation, by the likelihood-ratio test.
+        Of no correlation, by the restricted likelihood-ratio test.
+    bartlett_factor : float
+        By which the test's statistic is divided, and the drop at an interval's end multiplied: above 1 where labels
+        are few.
     n_labelled : int
         Labels that it rests on.
     alpha_mc_error : dict of str to float
         Error of alpha from random probes; 0 where the log-determinant is exact.
     methods : dict of str to str
         How each number was computed.
+    note : str
+        One line where the labels do not tell alpha, which is then 0; else empty.
     coefficients, coefficient_covariance : ndarray
         Of a linear mean fitted with the correlation, (d,) and (d, d).
     source : ProfileSource or None
@@ -62,10 +76,13 @@ class CorrelationFit:
     beta: float
     beta_stderr: float
     log_likelihood: float
+    restricted_log_likelihood: float
     p_value: float
     n_labelled: int
     alpha_mc_error: dict[str, float]
     methods: dict[str, str]
+    bartlett_factor: float = 1.0
+    note: str = ""
     coefficients: np.ndarray = field(default_factory=lambda: np.empty(0))
     coefficient_covariance: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
     source: ProfileSource | None = field(default=None, repr=False, compare=False)
@@ -75,7 +92,8 @@ class CorrelationFit:
         if self.source is None:
             return {t: _wald(self.alpha[t], self.alpha_stderr[t], coverage) for t in self.alpha}
         a = np.arctanh(np.clip(list(self.alpha.values()), -ALPHA_MAX, ALPHA_MAX))
-        return {name: self.source.interval(a, t, coverage) for t, name in enumerate(self.alpha)}
+        drop = self.bartlett_factor * float(chdtri(1, 1 - coverage))
+        return {name: self.source.interval(a, t, drop) for t, name in enumerate(self.alpha)}
 
     def summary(self) -> str:
         """Return the fit as a few lines of text."""
@@ -86,8 +104,9 @@ class CorrelationFit:
             lines.append(f"  alpha[{t}] = {value:+.{digits}f}  (standard error {self.alpha_stderr[t]:.2g}{mc})")
         lines += [
             f"  beta = {self.beta:.4g}  (standard error {self.beta_stderr:.2g})",
-            f"  log-likelihood = {self.log_likelihood:.2f}",
+            f"  log-likelihood = {self.log_likelihood:.2f} (restricted: {self.restricted_log_likelihood:.2f})",
             f"  p = {self.p_value:.3g} for no correlation (likelihood-ratio test)",
+            *([f"  {self.note}"] if self.note else []),
             "",
             *(f"  {what}: {how}" for what, how in self.methods.items()),
         ]
@@ -98,18 +117,21 @@ class CorrelationFit:
 
 
 def maximise_likelihood(
-    profile: Profile, edge_types: tuple[str, ...], start: np.ndarray | None = None
+    profile: Profile, edge_types: tuple[str, ...], start: np.ndarray | None = None, bartlett: float = 1.0
 ) -> tuple[CorrelationFit, Profile]:
     """Fit alpha, beta and the coefficients, near a = ``start`` where that is given; also the profile as it was left."""
     a, profile = search(profile, start)
-    alpha = np.tanh(a)
-    q, theta, inverse = profile.least_squares(alpha)
-    stderr, mc = alpha_errors(profile, a)
-    for t in np.flatnonzero(np.abs(alpha) > 0.9999):
-        stderr[t] = stderr_near_limit(profile, a, int(t))
-    beta = max(profile.n - len(theta), 1) / q
     gain = profile.omega(np.zeros(profile.p)) - profile.omega(a)
-    units = profile.size / profile.units
+    note = _untold(profile, a, bartlett)
+    if note:
+        a = np.zeros(profile.p)
+    alpha = np.tanh(a)
+    found = profile.least_squares(alpha)
+    stderr, mc = alpha_errors(profile, a)
+    # A descent in several alphas may end short of a limit that it goes to.
+    for t in np.flatnonzero(np.abs(alpha) > (0.9999 if profile.p == 1 else 0.999)):
+        stderr[t] = np.inf if crowded(profile) else stderr_near_limit(profile, a, int(t))
+    beta = profile.freedom / found.q
 
     def named(values: np.ndarray) -> dict[str, float]:
         return dict(zip(edge_types, map(float, values), strict=True))
@@ -120,14 +142,39 @@ def maximise_likelihood(
         beta=beta / profile.size**2,
         beta_stderr=log_beta_stderr(profile, a) * beta / profile.size**2,
         log_likelihood=profile.log_likelihood(a),
-        p_value=float(chdtrc(profile.p, max(gain, 0.0))),
+        restricted_log_likelihood=profile.restricted_log_likelihood(a),
+        p_value=float(chdtrc(profile.p, max(gain, 0.0) / bartlett)),
         n_labelled=profile.n,
         alpha_mc_error=named(mc),
         methods={"log-determinant": profile.ratio.method, "quadratic form": profile.quadratic_form.method},
-        coefficients=(profile.offset + theta * profile.size) / profile.units,
-        coefficient_covariance=inverse / beta * np.outer(units, units),
+        bartlett_factor=bartlett,
+        note=note,
+        coefficients=profile.coefficients(found.theta),
+        coefficient_covariance=profile.combine @ (found.inverse * profile.size**2 / beta) @ profile.combine.T,
     )
     return fit, profile
+
+
+def crowded(profile: Profile) -> bool:
+    """Return whether there are more edge types than the labels can tell apart: fewer than ten labels for each."""
+    return profile.p > max(3, profile.n / 10)
+
+
+def _untold(profile: Profile, a: np.ndarray, bartlett: float) -> str:
+    """One line where 95 % intervals leave every alpha possible; empty where the labels tell something of it."""
+    limit = profile.omega(a) + bartlett * float(chdtri(profile.p, 0.05))
+    if profile.p <= 3:
+        corners = np.array(np.meshgrid(*[[-1.0, 1.0]] * profile.p)).reshape(profile.p, -1).T
+    else:  # all together, and each by itself
+        corners = np.concatenate([sign * np.vstack([np.ones(profile.p), np.eye(profile.p)]) for sign in (1, -1)])
+    for corner in np.concatenate([A_MAX * corners, A_MAX / 4 * corners, 0 * corners[:1]]):
+        if profile.omega(corner) > limit:
+            return ""
+    mean = f" beside {profile.rank} coefficient(s) of the mean" if profile.rank else ""
+    return (
+        f"the {profile.n} labels do not tell alpha{mean}: every value from -1 to 1 is likely enough, and it is kept at "
+        "0; give more labels that edges join, or fewer features."
+    )
 
 
 def _wald(alpha: float, stderr: float, coverage: float) -> tuple[float, float]:

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from residua.field.correlation import CorrelationFit, maximise_likelihood
+from residua.caller import warn
+from residua.field.bartlett import bartlett_factor
+from residua.field.correlation import CorrelationFit, crowded, maximise_likelihood
 from residua.field.likelihood import Likelihood
 from residua.field.observed import Observed
 from residua.field.profile import Profile
@@ -44,9 +46,19 @@ class Correlator:
         self, y: np.ndarray, design: np.ndarray | None = None, start: np.ndarray | None = None
     ) -> CorrelationFit:
         """Fit alpha, beta and the coefficients of a linear mean to y (|L|,), near a = ``start`` where that is given."""
-        found, profile = maximise_likelihood(Profile(self.likelihood, y, design), self.graph.edge_types, start)
+        profile = Profile(self.likelihood, y, design)
+        bartlett = bartlett_factor(profile, design, self.random_state)
+        found, profile = maximise_likelihood(profile, self.graph.edge_types, start, bartlett)
+        if found.note and not profile.doubted:
+            warn(found.note)
+        if crowded(profile):
+            warn(
+                f"{profile.p} edge types are more than {profile.n} labels can tell apart: an alpha by itself means "
+                "little; join types, or give ten labels for each."
+            )
         effort, steps = profile.ratio.effort, profile.quadratic_form.steps
-        seen = Observed(self.graph, self.labelled, y, design, self.likelihood.strategy, effort, steps)
+        strategy = getattr(profile.ratio, "strategy", self.likelihood.strategy)  # a fit may have gone over to factors
+        seen = Observed(self.graph, self.labelled, y, design, strategy, effort, steps)
         vars(seen)["profile"] = profile
         return replace(found, source=seen)
 
@@ -68,6 +80,7 @@ class Correlator:
             beta=beta,
             beta_stderr=np.nan,
             log_likelihood=-omega.value / 2,
+            restricted_log_likelihood=-omega.value / 2,
             p_value=np.nan,
             n_labelled=self.likelihood.n_labelled,
             alpha_mc_error=dict.fromkeys(self.graph.edge_types, 0.0),
@@ -83,7 +96,7 @@ def fit_correlation(
     Parameters
     ----------
     residual : array_like of shape (n,)
-        Residuals in the order of ``graph.nodes``, NaN where unknown.
+        Residuals in the order of ``graph.nodes``, or a Series by id; NaN where unknown.
     graph : Graph
         The graph.
     logdet : "auto" or Strategy

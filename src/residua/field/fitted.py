@@ -18,7 +18,7 @@ from residua.field.prediction import Prediction
 from residua.graph import Graph
 from residua.graph.graph import read_only
 from residua.linalg.workspace import Workspace, cached_property
-from residua.validation import check_features, check_graph, check_values
+from residua.validation import check_features, check_graph, check_together, check_values
 
 
 class FittedBase(Protocol):
@@ -62,6 +62,10 @@ class Leftover(Protocol):
     def out_of_sample(self) -> np.ndarray | None:
         """(k, |L|) bool: labels that each of those networks was not trained on."""
 
+    @property
+    def optimism(self) -> np.ndarray | None:
+        """(k,) how many times squared errors at those labels are larger if they had no say in when to stop."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FittedField(Workspace):
@@ -94,6 +98,11 @@ class FittedField(Workspace):
         Seed of draws where variances are estimated.
     recipe : Recipe, optional
         How X and y were read from tables, None if they were not.
+    draws : int
+        Samples for variances where no factor is affordable.
+    error_scale : float
+        Errors at unlabelled nodes relative to those at labels that networks did not learn from: larger by what early
+        stopping hides, smaller by what an average of networks spares.
 
     Examples
     --------
@@ -101,7 +110,7 @@ class FittedField(Workspace):
     >>> data = residua.datasets.load_elect80()
     >>> model = residua.GraphRegressor("linear").fit(data.X, data.y, graph=data.graph)
     >>> model.field_
-    FittedField(base linear, 3107 of 3107 nodes labelled, alpha {'edge': 0.9972}, beta 311.2)
+    FittedField(base linear, 3107 of 3107 nodes labelled, alpha {'edge': 0.9973}, beta 311.2)
     >>> error = model.field_.prediction.leave_one_out.error
     """
 
@@ -116,6 +125,8 @@ class FittedField(Workspace):
     feature_names: np.ndarray | None = None
     random_state: int = 0
     recipe: Any = None
+    draws: int = 64
+    error_scale: float = 1.0
 
     def __post_init__(self) -> None:
         for name in ("X", "y"):
@@ -163,8 +174,11 @@ class FittedField(Workspace):
     @property
     def marginal_variance(self) -> float:
         """Variance of a residual about which no label says anything."""
-        error = self.outcome.base_out_of_fold_error[np.isfinite(self.outcome.base_out_of_fold_error)]
-        return float(np.mean((error if len(error) else self.outcome.residual) ** 2))
+        known = np.isfinite(self.outcome.base_out_of_fold_error)
+        errors = self.outcome.base_out_of_fold_error[known], self.outcome.residual
+        sums = self.graph.rows.sum(np.array([(len(error), error @ error) for error in errors]))
+        count, squares = sums[0] if sums[0, 0] else sums[1]
+        return float(squares / count)
 
     @property
     def uncorrected(self) -> np.ndarray:
@@ -180,8 +194,8 @@ class FittedField(Workspace):
         residual = np.full(self.graph.n_nodes, np.nan)
         residual[self.labelled] = self.outcome.residual
         found = self._predicted(self.graph, self.X, self.y, design)
-        members, unseen = self.outcome.members, self.outcome.out_of_sample
-        return replace(found, residual=residual, members=members, out_of_sample=unseen)
+        members, unseen, scale = self.outcome.members, self.outcome.out_of_sample, self.error_scale
+        return replace(found, residual=residual, members=members, out_of_sample=unseen, error_scale=scale)
 
     def given(self, X: Any = None, y: Any = None, graph: Graph | None = None) -> Prediction:
         """Return what the field says of the training graph, with or without further labels, or of another graph.
@@ -211,6 +225,25 @@ class FittedField(Workspace):
         members = None if self.outcome.members is None else self.base.predict_members(self.graph, self.X)
         return self.prediction.condition_on(check_values(y, self.graph, "y"), members)
 
+    def with_features(self, X: Any, y: Any = None) -> Prediction:
+        """Return what the field says of the training graph, were its features others than those of the fit.
+
+        Parameters
+        ----------
+        X : (n, d) array, DataFrame or None
+            Features in place of those of the fit; None for these.
+        y : (n,) array, optional
+            Labels that came after the fit, as in ``condition_on``.
+        """
+        if X is None or np.array_equal(X := self.check_alike(self.graph, X)[1], self.X):
+            return self.given(y=y)
+        own = self.prediction
+        found = self._predicted(self.graph, X, self.y)
+        # Residuals at labels stay those of the fit, out of fold where it has such, but for what X changes in the base:
+        # features that the base does not use change nothing.
+        found = replace(found, residual=own.residual - (found.base - own.base))
+        return found if y is None else found.condition_on(check_values(y, self.graph, "y"))
+
     def on(self, graph: Graph, X: Any = None, y: Any = None) -> Prediction:
         """Return what the field says of another graph.
 
@@ -223,6 +256,7 @@ class FittedField(Workspace):
         y : (m,) array, optional
             Known labels, NaN where unknown.
         """
+        X, y = check_together(check_graph(graph), X, y=y)
         graph, X = self.check_alike(graph, X)
         return self._predicted(graph, X, np.full(graph.n_nodes, np.nan) if y is None else check_values(y, graph, "y"))
 
@@ -240,7 +274,8 @@ class FittedField(Workspace):
     def _predicted(self, graph: Graph, X: np.ndarray, y: np.ndarray, design: np.ndarray | None = None) -> Prediction:
         base = self.base.predict(graph, X)
         alpha = {name: self.alpha[name] for name in graph.edge_types}
-        conditional = Conditional(graph, ~np.isnan(y), alpha, self.beta, design=design, random_state=self.random_state)
+        drawn: Any = {"draws": self.draws, "random_state": self.random_state}
+        conditional = Conditional(graph, ~np.isnan(y), alpha, self.beta, design=design, **drawn)
         return Prediction(graph, y, base, y - base, conditional, self.marginal_variance)
 
 
@@ -257,7 +292,8 @@ def fixed_beta(
     full[labelled] = residual
     q = conditional.quadratic_form(full)
     size, n = graph.rows.sum(np.array([residual @ residual, len(residual)]))
-    rounding = n * float(1e-13 * graph.rows.max(np.abs(y[labelled]).max(initial=0))) ** 2
+    highest, lowest = (sign * graph.rows.max((sign * y[labelled]).max(initial=-np.inf)) for sign in (1, -1))
+    rounding = n * float(max(1e-13 * (highest - lowest), 4e-15 * max(highest, -lowest))) ** 2
     if size <= rounding or q <= 1e-13 * max(float(size), np.finfo(float).tiny):
         raise ValueError(
             f"the base leaves no residual at the {n:.0f} labels (a constant y, as many features as labels, or, "
@@ -265,7 +301,7 @@ def fixed_beta(
             "there is nothing to learn."
         )
     # Propagation leaves one free level on each component, a linear mean its coefficients.
-    free = 0 if design is None else design.shape[1]
+    free = 0 if design is None else graph.rows.column_basis(design[labelled])[0].shape[1]
     if conditional.improper:
         free = graph.count_components(labelled)
     return max(float(n) - free, 1) / q

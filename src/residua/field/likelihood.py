@@ -17,6 +17,8 @@ import numpy as np
 from residua.field.precision import unit_precision
 from residua.graph.interface import GraphLike
 from residua.linalg import Lanczos, Matrix, Ratio, Shifted, Solver, Strategy
+from residua.linalg.combination import Combination
+from residua.linalg.factor import Family
 from residua.linalg.logdet.choice import auto
 from residua.linalg.workspace import cached_property
 
@@ -78,7 +80,7 @@ class Likelihood:
         self.L, self.U = place[labelled], np.flatnonzero(~labelled[self.nodes])
         self.n_labelled, self.n_unlabelled = (int(n) for n in self.rows.sum(np.array([len(self.L), len(self.U)])))
         self.solver = solver or Solver()
-        self.strategy = self._strategy(logdet, random_state)
+        self.strategy, self.automatic = self._strategy(logdet, random_state), logdet == "auto"
         self._precisions: tuple[np.ndarray, tuple[Shifted, Shifted]] | None = None
 
     def _strategy(self, logdet: str | Strategy, random_state: int) -> Strategy:
@@ -97,10 +99,18 @@ class Likelihood:
     def terms_UU(self) -> list[Matrix]:
         return [S.submatrix(self.U) for S in self.terms]
 
+    @cached_property
+    def _sums(self) -> tuple[Combination, Combination] | None:
+        """Sums over several edge types, whose pattern is found once."""
+        return None if len(self.terms) == 1 else (Combination(self.terms), Combination(self.terms_UU))
+
     def precisions(self, alpha: np.ndarray) -> tuple[Shifted, Shifted]:
         """Return G and G_UU for beta = 1; kept for the last alpha, since several edge types have to be added up."""
         if self._precisions is None or not np.array_equal(self._precisions[0], alpha):
-            pair = unit_precision(self.terms, alpha), unit_precision(self.terms_UU, alpha)
+            if self._sums is None:
+                pair = unit_precision(self.terms, alpha), unit_precision(self.terms_UU, alpha)
+            else:
+                pair = Shifted(self._sums[0](alpha), 1.0), Shifted(self._sums[1](alpha), 1.0)
             self._precisions = np.array(alpha, float), pair
         return self._precisions[1]
 
@@ -110,11 +120,31 @@ class Likelihood:
         out[self.L] = R
         return out
 
-    def conditional_mean(self, R: np.ndarray, alpha: np.ndarray, start: np.ndarray | None = None) -> np.ndarray:
-        """Return columns R (|L|, k) with their conditional mean at U, one solve each; (n, k)."""
+    def conditional_mean(
+        self, R: np.ndarray, alpha: np.ndarray, start: np.ndarray | None = None, family: Family | None = None
+    ) -> np.ndarray:
+        """Return columns R (|L|, k) with their conditional mean at U, one solve each; (n, k).
+
+        Parameters
+        ----------
+        R : ndarray of shape (|L|, k)
+            Columns at L.
+        alpha : ndarray of shape (p,)
+            Correlation by edge type.
+        start : ndarray of shape (n, k) or None
+            Near the answer.
+        family : Family or None
+            Factors of G_UU, where those are the cheaper way.
+        """
         full = self.embed(R)
         G, G_UU = self.precisions(alpha)
         pull = -(G @ full)[self.U]
+        if family is not None:
+            try:
+                full[self.U] = family.solve(alpha, pull)
+                return full
+            except np.linalg.LinAlgError:
+                pass  # singular to working precision: the solver may still arrive, and says so where it does not
         full[self.U] = self.solver.solve(G_UU, pull, None if start is None else start[self.U]).X
         return full
 

@@ -34,6 +34,8 @@ class Observed(Workspace):
         Probes and steps of the log-determinants.
     krylov_steps : int
         Steps of the quadratic form; -1 where each alpha costs a solve.
+    restricted : bool
+        Whether the likelihood is the restricted one; that of model files of version 0.1 is plain.
     """
 
     graph: GraphLike
@@ -43,17 +45,22 @@ class Observed(Workspace):
     strategy: Strategy
     effort: tuple[int, ...]
     krylov_steps: int
+    restricted: bool = True
 
     @cached_property
     def profile(self) -> Profile:
         """The profile likelihood, as the fit left it."""
         likelihood = Likelihood(self.graph, self.labelled, self.strategy)
-        profile = Profile(likelihood, self.y, self.design, likelihood.ratio.with_effort(self.effort))
+        ratio = likelihood.ratio.with_effort(self.effort)
+        profile = Profile(likelihood, self.y, self.design, ratio, self.restricted)
         profile.quadratic_form.with_steps(self.krylov_steps)
         return profile
 
-    def interval(self, a: np.ndarray, t: int, coverage: float) -> tuple[float, float]:
-        return profile_interval(self.profile, a, t, coverage)
+    def interval(self, a: np.ndarray, t: int, drop: float) -> tuple[float, float]:
+        return profile_interval(self.profile, a, t, drop)
 
     def log_likelihood(self, a: np.ndarray) -> float:
         return self.profile.log_likelihood(a)
+
+    def restricted_log_likelihood(self, a: np.ndarray) -> float:
+        return self.profile.restricted_log_likelihood(a)

@@ -40,6 +40,8 @@ class Prediction(Workspace):
         Residuals of each network of an ensemble.
     out_of_sample : (k, |L|) array of bool, optional
         Labels that each of those networks was not trained on.
+    error_scale : float
+        Errors at unlabelled nodes relative to those at such labels.
     """
 
     graph: Graph
@@ -50,6 +52,7 @@ class Prediction(Workspace):
     marginal_variance: float
     members: np.ndarray | None = None
     out_of_sample: np.ndarray | None = None
+    error_scale: float = 1.0
 
     @cached_property
     def known(self) -> np.ndarray:
@@ -85,6 +88,12 @@ class Prediction(Workspace):
             )
         values.flags.writeable = False
         return values
+
+    def columns(self, width: float) -> dict[str, np.ndarray]:
+        """Return the columns (n,) of a table; intervals reach ``width`` standard deviations to both sides."""
+        mean, margin = self.mean, width * self.std
+        ends = {"lower": mean - margin, "upper": mean + margin}
+        return {"prediction": mean, "std": self.std, **ends, "base": self.base, "correction": mean - self.base}
 
     @cached_property
     def leave_one_out(self) -> LeaveOneOut:
@@ -130,10 +139,15 @@ class Prediction(Workspace):
         return np.where(self.out_of_sample_labels, self.leave_one_out.error, np.nan)
 
     @property
+    def expected_error(self) -> np.ndarray:
+        """(|L|,) leave-one-out errors, of the size to be expected at unlabelled nodes."""
+        return self.error_scale * self.leave_one_out.error
+
+    @property
     def scores(self) -> np.ndarray:
         """Absolute leave-one-out errors in standard deviations, at labels out of sample."""
         unseen = self.out_of_sample_labels
-        return np.abs(self.leave_one_out.error[unseen]) / np.sqrt(self.leave_one_out.variance[unseen])
+        return np.abs(self.expected_error[unseen]) / np.sqrt(self.leave_one_out.variance[unseen])
 
     @cached_property
     def decorrelated(self) -> np.ndarray:

@@ -1,9 +1,11 @@
-"""The likelihood as a function of alpha: beta, and the mean's coefficients, profiled out.
+"""The restricted likelihood as a function of alpha: beta profiled out, the mean's coefficients left out of account.
 
-    Omega(alpha) = |L| log(q / |L|) - h(alpha) + const,
+    Omega(alpha) = (|L| - k) log(q / (|L| - k)) + logdet(W' Gbar W) - h(alpha) + const,
     q = min over theta of (y - Z theta)' Gbar (y - Z theta),   Gbar = G_LL - G_LU G_UU^-1 G_UL
 
-y labels or residuals at L, Z design of a linear mean (may be empty). Everything is a function of a = arctanh(alpha).
+y labels or residuals at L, Z design of a linear mean (may be empty), k its rank at L, W an orthonormal basis of what
+its columns span there: the likelihood of those parts of y that no coefficient can move. Without coefficients it is the
+plain likelihood. Everything is a function of a = arctanh(alpha).
 """
 
 from __future__ import annotations
@@ -12,21 +14,31 @@ import copy
 from typing import NamedTuple, NoReturn, TypeVar
 
 import numpy as np
+from scipy.linalg import cho_solve
 
 from residua.field.likelihood import Likelihood
 from residua.field.quadratic_form import QuadraticForm
 from residua.linalg import Estimate, Ratio
 
 T = TypeVar("T")
-TINY = 1e-150  # whose square is still a number: a column smaller than this is none
 
 
 class LeastSquares(NamedTuple):
     """Generalised least squares at one alpha, in unit scale."""
 
     q: float
-    theta: np.ndarray  # (d,) coefficients
-    inverse: np.ndarray  # (d, d) (Z' Gbar Z)^+
+    theta: np.ndarray  # (k,) coefficients of W
+    root: np.ndarray  # (k, k) lower triangle L, W' Gbar W = L L'
+
+    @property
+    def inverse(self) -> np.ndarray:
+        """(W' Gbar W)^-1."""
+        return cho_solve((self.root, True), np.eye(len(self.root)), check_finite=False)
+
+    @property
+    def logdet(self) -> float:
+        """Log-determinant of W' Gbar W."""
+        return float(2 * np.log(np.abs(self.root.diagonal())).sum())
 
 
 class Profile:
@@ -42,89 +54,155 @@ class Profile:
         Z, the columns of a linear mean.
     ratio : Ratio or None
         The log-determinants; by default those of ``likelihood``.
+    restricted : bool
+        False for the plain likelihood, which takes the fitted coefficients for known ones.
+
+    Attributes
+    ----------
+    n, p, rank : int
+        Number of labels and of edge types, and rank of the design at the labels.
+    freedom : int
+        |L| - k, degrees of freedom of the residuals.
+    counted : int
+        How many numbers Omega is the likelihood of: ``freedom``, or |L| of the plain one.
+    doubted : bool
+        Whether a search has warned that probes leave alpha open.
     """
 
     def __init__(
-        self, likelihood: Likelihood, y: np.ndarray, design: np.ndarray | None = None, ratio: Ratio | None = None
+        self,
+        likelihood: Likelihood,
+        y: np.ndarray,
+        design: np.ndarray | None = None,
+        ratio: Ratio | None = None,
+        restricted: bool = True,
     ):
         Z = np.empty((len(y), 0)) if design is None else design
         self.likelihood, rows = likelihood, likelihood.rows
         self.n, self.p = likelihood.n_labelled, len(likelihood.terms)
         # Columns of unit size, and y without its least-squares fit: labels may be counted in millions or in
-        # millionths, or lie far from zero.
-        norms = rows.norms(Z)
-        self.units = np.where(norms > TINY, norms, 1.0)
-        self.offset = rows.least_squares(Z / self.units, y)[0]
-        rest = y - (Z / self.units) @ self.offset
+        # millionths, or lie far from zero. Its level goes first, which rounds nothing.
+        highest = rows.max(np.abs(y).max(initial=0))
+        constant = bool(Z.shape[1]) and rows.max(np.abs(Z[:, 0] - 1).max(initial=0)) == 0
+        self.level = float(rows.sum(y.sum()) / self.n) if constant else 0.0
+        y = y - self.level
+        # What the columns span counts, not how many there are: zeros, copies and constants add nothing.
+        W, T = rows.column_basis(Z)
+        self.columns, self.rank = Z.shape[1], W.shape[1]
+        self.freedom = self.n - self.rank
+        self.restricted, self.counted = restricted, self.freedom if restricted else self.n
+        self.offset, self.combine = rows.gram(W, y), T
+        rest = y - W @ self.offset
         self.size = float(np.sqrt(rows.sum(rest @ rest) / self.n))
-        if self.size <= 1e-13 * rows.max(np.abs(y).max(initial=0)):
+        if self.freedom < 1 or self.size <= max(1e-13 * rows.max(np.abs(y).max(initial=0)), 4e-15 * highest):
             self._refuse()
-        size, units = self.size, self.units
-        self.quadratic_form = QuadraticForm(likelihood, lambda: np.column_stack([rest / size, Z / units]))
+        size = self.size
+        self.quadratic_form = QuadraticForm(likelihood, lambda: np.column_stack([rest / size, Z @ T]))
         self.ratio = likelihood.ratio if ratio is None else ratio
         self.logdets: dict[tuple[bytes, bool], Estimate] = {}
+        self.misfits: dict[tuple[bytes, int], float] = {}
+        self.hessians: dict[tuple[bytes, int], np.ndarray] = {}
+        self.doubted = False
 
     def with_ratio(self, ratio: Ratio) -> Profile:
         """Return the same profile with sharper log-determinants."""
         other = copy.copy(self)
-        other.ratio, other.logdets = ratio, {}
+        other.ratio, other.logdets, other.hessians = ratio, {}, {}
         return other
 
     def least_squares(self, alpha: np.ndarray) -> LeastSquares:
         """Return q and the coefficients at alpha."""
         Q = self.quadratic_form(alpha)
-        inverse = np.linalg.pinv(Q[1:, 1:], rcond=1e-12, hermitian=True)
-        theta = inverse @ Q[1:, 0]
+        root = _root(Q[1:, 1:])
+        theta = cho_solve((root, True), Q[1:, 0], check_finite=False)
         q = float(Q[0, 0] - Q[0, 1:] @ theta)
         if q <= 1e-13 * Q[0, 0]:
             self._refuse()
-        return LeastSquares(q, theta, inverse)
+        return LeastSquares(q, theta, root)
+
+    def coefficients(self, theta: np.ndarray) -> np.ndarray:
+        """Return the coefficients (d,) of the design, in the units of y, for those of W in unit scale."""
+        found = self.combine @ (self.offset + theta * self.size)
+        found[:1] += self.level
+        return found
 
     def _refuse(self) -> NoReturn:
-        columns = len(self.units)
-        if not columns:
+        if not self.columns:
             raise ValueError("residual is zero at every labelled node; there is nothing left to correlate.")
         raise ValueError(
-            f"the mean fits all {self.n} labels exactly with {columns} column(s), which leaves no residual to learn "
-            "from: y is constant, or has as many features as labels; use fewer, or a base such as Ridge."
+            f"the mean fits all {self.n} labels exactly with {self.columns} column(s), which leaves no residual to "
+            "learn from: y is constant, or has as many features as labels; use fewer, or a base such as Ridge."
         )
 
     def logdet(self, alpha: np.ndarray) -> Estimate:
         """Return h(alpha), each computed once."""
-        key = alpha.tobytes(), self.quadratic_form.quadrature is None  # from when on all processes have to agree
+        key = alpha.tobytes(), self.quadratic_form.by_solves  # from when on all processes have to agree
         if key not in self.logdets:
             self.logdets[key] = self._agreed(self.ratio.value(alpha))
         return self.logdets[key]
 
     def omega(self, a: np.ndarray | float) -> float:
-        """Return -2 log-likelihood in unit scale, beta and theta at their best."""
+        """Return -2 restricted log-likelihood in unit scale, beta at its best."""
         return self.misfit(a) - float(self.logdet(np.tanh(np.atleast_1d(a))).value)
 
+    def restricted_log_likelihood(self, a: np.ndarray) -> float:
+        """Return the restricted log-likelihood in the units of y: of its part orthogonal to the design."""
+        return -self.omega(a) / 2 - self.counted * float(np.log(self.size))
+
     def log_likelihood(self, a: np.ndarray) -> float:
-        """Return the log-likelihood in the units of y."""
-        return -self.omega(a) / 2 - self.n * float(np.log(self.size))
+        """Return the plain log-likelihood in the units of y, beta and theta at their best for this alpha."""
+        alpha = np.tanh(np.atleast_1d(a))
+        q = self._agreed(self.least_squares(alpha).q)
+        return (float(self.logdet(alpha).value) - _gaussian(q, self.n)) / 2 - self.n * float(np.log(self.size))
 
     def misfit(self, a: np.ndarray | float) -> float:
-        """Return Omega but for the log-determinant."""
-        q = self.least_squares(np.tanh(np.atleast_1d(a))).q
-        return self._agreed(self.n * (np.log(q / self.n) + 1 + np.log(2 * np.pi)))
+        """Return Omega but for the log-determinant of the precision."""
+        found = self.least_squares(np.tanh(np.atleast_1d(a)))
+        return self._agreed(_gaussian(found.q, self.counted) + self.restricted * found.logdet)
 
     def _agreed(self, value: T) -> T:
         """The same bits in all processes, where a search that asks for another alpha costs them a solve together."""
-        return value if self.quadratic_form.quadrature is not None else self.likelihood.rows.agree(value)
+        return self.likelihood.rows.agree(value) if self.quadratic_form.by_solves else value
 
     def gradient(self, a: np.ndarray) -> np.ndarray:
         """Return dOmega/da, shape (p,)."""
         alpha = np.tanh(a)
-        q, theta, _ = self.least_squares(alpha)
+        found = self.least_squares(alpha)
+        q, theta, inverse = found.q, found.theta, found.inverse
         direction = np.concatenate([[1.0], -theta])
-        slopes = np.array([direction @ dQ @ direction for dQ in self.quadratic_form.slopes(alpha)])
-        return (self.n * slopes / q - self.ratio.gradient(alpha).value) * (1 - alpha**2)
+        slopes = self.quadratic_form.slopes(alpha)
+        q_slopes = np.array([direction @ dQ @ direction for dQ in slopes])
+        traces = np.array([(inverse * dQ[1:, 1:]).sum() for dQ in slopes]) if self.restricted else 0.0
+        return (self.counted * q_slopes / q + traces - self.ratio.gradient(alpha).value) * (1 - alpha**2)
 
-    def hessian(self, a: np.ndarray, step: float = 0.02) -> np.ndarray:
-        """Return the second derivatives of Omega in a, by central differences."""
+    def hessian(self, a: np.ndarray) -> np.ndarray:
+        """Return the second derivatives of Omega in a, by central differences; each computed once."""
+        key = a.tobytes(), self.quadratic_form.version
+        if key not in self.hessians:
+            self.hessians[key] = self._hessian(a)
+        return self.hessians[key]
+
+    def _hessian(self, a: np.ndarray, step: float = 0.02) -> np.ndarray:
         if self.p == 1:
             up, here, down = (self.omega(a + d) for d in (step, 0.0, -step))
             return np.array([[(up - 2 * here + down) / step**2]])
         rows = [(self.gradient(a + d) - self.gradient(a - d)) / (2 * step) for d in step * np.eye(self.p)]
         return (np.array(rows) + np.array(rows).T) / 2
+
+
+def _root(square: np.ndarray) -> np.ndarray:
+    """The lower triangle L with ``L L' = square``, whose eigenvalues below rounding count as large as that."""
+    try:
+        root = np.linalg.cholesky(square)
+        if (root.diagonal() > 1e-5 * root.diagonal().max(initial=0)).all():
+            return root
+    except np.linalg.LinAlgError:
+        pass
+    values, vectors = np.linalg.eigh(square)
+    values = np.maximum(values, 1e-12 * values.max(initial=0))
+    return np.linalg.qr((vectors * np.sqrt(values)).T)[1].T
+
+
+def _gaussian(q: float, m: int) -> float:
+    """-2 log-density of m numbers whose quadratic form is q, the precision at its best, but for its determinant."""
+    return float(m * (np.log(q / m) + 1 + np.log(2 * np.pi)))

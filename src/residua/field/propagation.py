@@ -5,10 +5,9 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
+from residua.caller import warn
 from residua.field.conditional import Conditional
 from residua.graph import Graph
 from residua.graph.interface import GraphLike
@@ -24,7 +23,7 @@ def propagate(values: np.ndarray, graph: Graph, *, fallback: float | None = None
     Parameters
     ----------
     values : array_like, shape (n,)
-        Numbers in the order of ``graph.nodes``, NaN where unknown.
+        Numbers in the order of ``graph.nodes``, or a Series by id; NaN where unknown.
     graph : Graph
         All edge types count alike.
     fallback : float, optional
@@ -67,9 +66,7 @@ def warn_unreached(graph: Graph, unreached: np.ndarray, outcome: str) -> None:
     components = np.unique(graph.components[unreached])
     first = graph.nodes[unreached][:3]
     shown = ", ".join(map(repr, first.tolist())) + (", ..." if unreached.sum() > 3 else "")
-    warnings.warn(
+    warn(
         f"{len(components)} of {graph.components.max() + 1} components have no label "
-        f"({unreached.sum()} nodes: {shown}); {outcome}.",
-        UserWarning,
-        stacklevel=3,
+        f"({unreached.sum()} nodes: {shown}); {outcome}."
     )

@@ -9,19 +9,20 @@ slope is known to rounding itself. Several edge types have local optima: descent
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from scipy.optimize import brentq
 
+from residua.caller import warn
 from residua.field.alpha_interval import alpha_errors, descend
 from residua.field.line_search import minimise
 from residua.field.precision import A_MAX
 from residua.field.profile import Profile
 from residua.linalg import NotConverged, Ratio
+from residua.linalg.logdet.choice import exact_instead
 
 ROUGH, FINE = 0.3, 0.1  # Monte-Carlo error of alpha, in standard errors, that will do
 GRID, COARSE_GRID = 59, 15
+WIDE = 100  # coefficients of the mean, from which on every alpha has its price
 
 
 def search(profile: Profile, start: np.ndarray | None = None, rough: bool = False) -> tuple[np.ndarray, Profile]:
@@ -66,27 +67,26 @@ def _settled(profile: Profile, a: np.ndarray) -> np.ndarray:
     if _doubtful(profile, a):
         noise = float(profile.logdet(np.tanh(a)).stderr)
         gain = profile.omega(np.zeros(profile.p)) - profile.omega(a)
-        _warn(
+        warn(
             f"{probes} leave an error of {noise:.2g} in -2 log-likelihood, of which alpha gains {gain:.2g}: the "
-            "labels do not tell alpha, which is set to 0; give more labels in each component, or use Cholesky()."
+            "labels do not tell alpha, which is set to 0; give more labels in each component, or use Cholesky().",
+            NotConverged,
         )
+        profile.doubted = True
         return np.zeros(profile.p)
     stderr, mc = alpha_errors(profile, a)
     worst = int(np.argmax(mc / np.where(stderr > 0, stderr, np.inf)))
     if mc[worst] > 0.5 * stderr[worst]:
-        _warn(
+        warn(
             f"{probes} leave an error of {mc[worst]:.2g} in alpha, whose standard error is {stderr[worst]:.2g}; "
-            "use more probes, or Cholesky() where a factor is affordable."
+            "use more probes, or Cholesky() where a factor is affordable.",
+            NotConverged,
         )
     return a
 
 
-def _warn(text: str) -> None:
-    warnings.warn(text, NotConverged, stacklevel=6)
-
-
 def _sharper(profile: Profile, a: np.ndarray, rough: bool) -> Ratio | None:
-    """Log-determinants with more steps or probes, while the error they leave in alpha is too large."""
+    """Log-determinants with more steps or probes, or exact ones, while the error they leave in alpha is too large."""
     if profile.ratio.exact:
         return None
     stderr, mc = alpha_errors(profile, a)
@@ -97,7 +97,11 @@ def _sharper(profile: Profile, a: np.ndarray, rough: bool) -> Ratio | None:
     if worst > (ROUGH if rough else FINE):
         effort = profile.ratio.further_effort(np.tanh(a), worst / FINE)
     effort = profile.likelihood.rows.agree(effort)
-    return None if effort is None else profile.ratio.with_effort(effort)
+    if effort is None:
+        return None
+    likelihood = profile.likelihood
+    exact = exact_instead(likelihood.terms, effort) if likelihood.automatic and not rough else None
+    return profile.ratio.with_effort(effort) if exact is None else exact.prepare(likelihood.terms, likelihood.U)
 
 
 def _search(profile: Profile, start: np.ndarray | None, rough: bool) -> np.ndarray:
@@ -110,9 +114,9 @@ def _search_line(profile: Profile, start: np.ndarray | None, rough: bool, reach:
     if start is not None:
         grid = np.unique(np.clip(start[0] + np.array([-reach, 0.0, reach]), -A_MAX, A_MAX))
     # Everywhere, not only at the best: too few steps make the likelihood near 1 look worse than it is.
-    while form.refine(np.tanh(grid), tol=(1e-1 if rough else 1e-3) / profile.n):
-        if form.quadrature is None and len(grid) > COARSE_GRID:
-            grid = np.linspace(grid[0], grid[-1], COARSE_GRID)  # each alpha costs a solve from now on
+    form.refine(np.tanh(grid), tol=(1e-1 if rough else 1e-3) / profile.n)
+    if len(grid) > COARSE_GRID and (form.by_solves or profile.rank > WIDE):
+        grid = np.linspace(grid[0], grid[-1], COARSE_GRID)
     values = agree([profile.omega(a) for a in grid])
     best = int(np.argmin(values))
     if start is not None and best in (0, len(grid) - 1) and abs(grid[best]) < A_MAX:
@@ -125,29 +129,40 @@ def _search_line(profile: Profile, start: np.ndarray | None, rough: bool, reach:
     def logdet(a: float) -> float:
         return float(profile.logdet(np.tanh(np.array([a]))).value)
 
+    near = 1e-2 if rough else 1e-4
     while True:
-        found = agree(minimise(profile.misfit, logdet, grid, bounds, 1e-2 if rough else 1e-4))
+        if form.cheap:
+            found = agree(minimise(profile.misfit, logdet, grid, bounds, near))
+        else:  # the quadratic form has its price too: it is asked where the log-determinant is, and nowhere else
+            found = agree(minimise(lambda a: 0.0, lambda a: -profile.omega(a), grid, bounds, near))
         if not form.refine(np.tanh(np.array([found]))):
             return np.array([found])
 
 
 def _polished(profile: Profile, a: np.ndarray, reach: float = 1e-3) -> np.ndarray:
-    """``a`` moved to where the slope of Omega is zero; of one edge type, with a quadrature for every alpha."""
+    """``a`` moved to where the slope of Omega is zero; of one edge type, with a Lanczos run for every alpha."""
 
     def slope(x: float) -> float:
         return float(profile.gradient(np.array([x]))[0])
 
     low, high = np.clip([a[0] - reach, a[0] + reach], -A_MAX, A_MAX)
-    if profile.p > 1 or profile.quadratic_form.quadrature is None or slope(low) >= 0 or slope(high) <= 0:
+    if profile.p > 1 or profile.quadratic_form.by_solves or slope(low) >= 0 or slope(high) <= 0:
         return a  # at an end, or no smooth minimum here
     return np.array([brentq(slope, low, high, xtol=1e-13, rtol=1e-14)])
 
 
 def _search_space(profile: Profile, start: np.ndarray | None, rough: bool) -> np.ndarray:
+    """Descend from one or a few starts, roughly; then from the best of their ends."""
+    bounds, count = [(-A_MAX, A_MAX)] * profile.p, 3 if profile.likelihood.terms[0].shape[0] <= 300 else 2
+    starts = [start] if start is not None else sorted(_starts(profile), key=profile.omega)[:count]
+    best = min((descend(profile, s, bounds, 1e-2 if rough else 1e-3) for s in starts), key=lambda run: run.fun).x
+    return best if rough else descend(profile, best, bounds, 1e-8).x
+
+
+def _starts(profile: Profile) -> list[np.ndarray]:
+    """Alphas from which to look: few types in all combinations of signs; many together, and each by its slope at 0."""
     p = profile.p
-    corners = np.array(np.meshgrid(*[[-3.0, 0.0, 3.0]] * min(p, 4))).reshape(min(p, 4), -1).T
-    corners = np.pad(corners, ((0, 0), (0, p - corners.shape[1])))
-    count = 9 if profile.likelihood.terms[0].shape[0] <= 300 else 2 if rough else 4
-    starts = [start] if start is not None else sorted(corners, key=profile.omega)[:count]
-    tolerance = 1e-2 if rough else None
-    return min((descend(profile, s, [(-A_MAX, A_MAX)] * p, tolerance) for s in starts), key=lambda run: run.fun).x
+    if p <= 3:
+        return list(np.array(np.meshgrid(*[[-1.5, 0.0, 1.5]] * p)).reshape(p, -1).T)
+    signs = -np.sign(profile.gradient(np.zeros(p)))
+    return [np.zeros(p), np.full(p, 1.5), np.full(p, -1.5), 0.75 * signs, 1.5 * signs]
