@@ -11,7 +11,7 @@ from residua.reproduction.figures import accuracy, fig_accuracy, fig_inductive, 
 from residua.reproduction.figures.drawing import dot_areas
 from residua.reproduction.figures.scaling import exponent
 from residua.reproduction.figures.scores import mean_and_spread, scores_of
-from residua.reproduction.figures.small_world import correlated_residuals, watts_strogatz
+from residua.reproduction.figures.small_world import correlated_residuals, watts_strogatz, watts_strogatz_edges
 from residua.reproduction.registry import Options
 from residua.reproduction.runs import Record, Task, read
 from residua.reproduction.splits import only
@@ -126,6 +126,20 @@ def test_a_second_run_trains_nothing(tmp_path):
 def test_inductive_refuses_unknown_names(tmp_path):
     with pytest.raises(ValueError, match="datasets=twitch is unknown"):
         fig_inductive(Options(folder=tmp_path, datasets=("twitch",)), silent)
+
+
+def test_the_error_over_runs_is_the_root_of_the_mean_square():
+    assert accuracy.rms(np.array([[3.0, 0.0], [-4.0, 0.0]])).tolist() == [np.sqrt(12.5), 0.0]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_small_world_has_every_edge_once_and_no_loop(seed):
+    source, target = watts_strogatz_edges(200, degree=6, rewired=0.5, seed=seed)
+    assert (source != target).all()
+    pairs = {frozenset(pair) for pair in zip(source.tolist(), target.tolist(), strict=True)}
+    assert len(pairs) == len(source)
+    ring = {frozenset((i, (i + k) % 200)) for i in range(200) for k in (1, 2, 3)}
+    assert 0.4 < len(pairs & ring) / len(ring) < 0.6
 
 
 def test_small_world_has_the_papers_degree():

@@ -56,6 +56,15 @@ def test_an_interrupted_run_goes_on(tmp_path):
     assert calls == TASKS[2:]
 
 
+def test_a_line_after_a_torn_one_is_a_line_of_its_own(tmp_path):
+    path, record = tmp_path / "r.jsonl", Record(Task("e", "d", "m", 3), {"m": {"score": 0.5}}, 1.0)
+    path.write_text(record.line()[:-20])
+    runs._append(path, [record.line()])
+    assert read(path) == [record]
+    runs._append(path, [record.line()])
+    assert len(path.read_text().splitlines()) == 3
+
+
 def test_a_torn_line_is_done_again(tmp_path):
     path = tmp_path / "r.jsonl"
     run(TASKS, double, path)

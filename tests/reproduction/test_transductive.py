@@ -24,9 +24,13 @@ def test_a_training_of_the_paper_does_not_see_the_test_labels(dataset, monkeypat
     assert again == results
 
 
-def test_a_base_and_its_propagation_come_from_one_training():
+def test_a_base_and_its_propagation_come_from_one_training(monkeypatch):
+    base = pytest.importorskip("residua.bases.networks.base")
+    trained, fit = [], base.NetworkBase._fit
+    monkeypatch.setattr(base.NetworkBase, "_fit", lambda *given: trained.append(1) or fit(*given))
     results = transductive.work(Task("table1", "ising+", "MLP", 0, QUICK))
     assert results.keys() == {"MLP", "LP-MLP"}
+    assert len(trained) == 1
     results = transductive.work(Task("table1", "ising-", "C-GNN", 0, QUICK))
     assert results["C-GNN"]["alpha"][0] < 0
     assert results["C-GNN"]["beta"] > 0

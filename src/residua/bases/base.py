@@ -164,6 +164,9 @@ class Outcome(Generic[Fit_co]):
         Residuals of each network of an ensemble.
     out_of_sample : ndarray of shape (members, |L|), optional
         True at labels that the member was not trained on.
+    optimism : ndarray of shape (members,), optional
+        How many times the squared errors at those labels are larger where they had no say in when to stop a training;
+        not kept in model files.
     """
 
     residual: np.ndarray
@@ -171,13 +174,7 @@ class Outcome(Generic[Fit_co]):
     correlation: Fit_co | None = None
     members: np.ndarray | None = None
     out_of_sample: np.ndarray | None = None
-
-    @property
-    def out_of_sample_residual(self) -> np.ndarray | None:
-        """Residuals (|L|,) at labels that a network was not trained on, NaN at others; None for other bases."""
-        if self.members is None or self.out_of_sample is None:
-            return None
-        return mean_where(self.members, self.out_of_sample)
+    optimism: np.ndarray | None = None
 
 
 def mean_where(values: np.ndarray, chosen: np.ndarray) -> np.ndarray:
@@ -186,12 +183,20 @@ def mean_where(values: np.ndarray, chosen: np.ndarray) -> np.ndarray:
     return np.where(count > 0, (values * chosen).sum(axis=0) / np.maximum(count, 1), np.nan)
 
 
-def standardisation(values: np.ndarray, rows: Rows = LOCAL) -> tuple[np.ndarray, np.ndarray]:
-    """Return means and standard deviations of columns over all rows, the latter 1 where constant to rounding."""
+def standardisation(values: np.ndarray, rows: Rows = LOCAL, constant: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+    """Return means and standard deviations of columns over all rows; ``constant`` where one is constant to rounding.
+
+    They are computed in units of a power of two, which changes no digit: squares of 1e155 or 1e-200 are no floats.
+    """
     count = rows.sum(len(values))
+    power = np.frexp(rows.max(np.abs(values).max(axis=0, initial=0.0)))[1]
+    if (power >= np.finfo(float).maxexp - 1).any():
+        raise ValueError("X has numbers near 1e308, whose differences are no floats; divide its columns by 1000.")
+    values = np.ldexp(values, -power)
     centre = rows.sum(values.sum(axis=0)) / count
     spread = np.sqrt(rows.sum(((values - centre) ** 2).sum(axis=0)) / count)
-    return centre, np.where(spread > 1e-12 * np.abs(centre), spread, 1.0)
+    spread = np.ldexp(np.where(spread > 4e-15 * np.abs(centre), spread, 0.0), power)
+    return np.ldexp(centre, power), np.where(spread > 0, spread, constant)
 
 
 class Base(ABC):

@@ -26,7 +26,8 @@ class LinearBase(Base):
     centre : ndarray of shape (d,)
         Means of the features at labelled nodes.
     spread : ndarray of shape (d,)
-        Their standard deviations.
+        Their standard deviations; 1 for a feature that is constant at labelled nodes, and the largest number for one
+        that is constant but for rounding, which makes its column zero.
     """
 
     centre: np.ndarray
@@ -45,17 +46,23 @@ class LinearBase(Base):
 
     def _fit(self, task: Task, correlation: CorrelationModel[Fit] | None) -> Outcome[Fit]:
         rows, known, y = task.graph.rows, task.X[task.labelled], task.y[task.labelled]
-        self.centre, self.spread = standardisation(known, rows)
+        # What is constant at the labels is no second constant, nor is the rounding of its centre a feature.
+        centre, spread = standardisation(known, rows, constant=np.finfo(float).max)
+        highest, lowest = (sign * rows.max((sign * known).max(axis=0, initial=-np.inf)) for sign in (1, -1))
+        self.centre, self.spread = np.where(highest == lowest, [highest, np.ones_like(spread)], [centre, spread])
         Z = self.design(known)
         fit = correlation(y, Z) if correlation is not None else None
-        theta, leverage, rank = rows.least_squares(Z, y)
+        level = rows.sum(y.sum()) / rows.count(task.labelled) if Z.shape[1] else 0.0  # taken out before it is rounded
+        theta, leverage, rank = rows.least_squares(Z, y - level)
         if rank >= rows.count(task.labelled):
             raise ValueError(
                 f"the mean fits all {rank} labels exactly with {Z.shape[1]} column(s), which leaves no residual to "
                 "learn from: there are as many features as labels; use fewer, or a base such as Ridge."
             )
+        error = (y - level - Z @ theta) / np.maximum(1 - leverage, 1e-6)
+        theta[:1] += level
         self.coefficients = theta if fit is None else fit.coefficients
-        return Outcome(y - Z @ self.coefficients, (y - Z @ theta) / np.maximum(1 - leverage, 1e-6), fit)
+        return Outcome(y - Z @ self.coefficients, error, fit)
 
     def predict(self, graph: Graph, X: np.ndarray) -> np.ndarray:
         """Return ``Z theta`` (n,)."""

@@ -52,7 +52,7 @@ class NeighbourFeatures(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any, *, graph: Graph | None = None) -> np.ndarray:
-        """Return the features (n, columns) of every node of ``graph``, given their own X (n, d) in its order."""
+        """Return features (n, columns) of every node of ``graph``, given their own X (n, d) in its order or by id."""
         graph = check_graph(graph)
         X, _ = check_features(X, graph, optional=True)
         types = getattr(self, "edge_types_", graph.edge_types)

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal
 
+from residua.extras import needs
+
 if TYPE_CHECKING:
     from residua.bases.base import Base
 
@@ -112,9 +114,8 @@ def make_base(base: Any, training: str = "joint", ensemble: int = 1) -> Base:
         from residua.bases.networks.base import NetworkBase
         from residua.bases.networks.settings import Network
     except ImportError as error:
-        raise ImportError(
-            f'base={base!r} needs PyTorch ({error}); pip install "residua[gnn]", or use base="linear", which does not.'
-        ) from None
+        linear = 'use base="linear", which does not'
+        raise ImportError(needs(f"base={base!r}", "PyTorch", "gnn", error, linear)) from None
     return NetworkBase(base if isinstance(base, Network) else Network(base), training, ensemble)
 
 
@@ -124,5 +125,5 @@ def listed(names: tuple[str, ...] = tuple(BASES)) -> str:
 
 
 def networks_installed() -> bool:
-    """Return whether torch and torch_geometric, of the extra residua[gnn], are there."""
+    """Return whether torch and torch_geometric, of the extra gnn, are there."""
     return find_spec("torch") is not None and find_spec("torch_geometric") is not None

@@ -14,6 +14,8 @@ from sklearn.model_selection import KFold
 from residua.bases.base import Base, CorrelationModel, Fit, Outcome, Task
 from residua.graph import Graph
 
+SINGLE = 1e30  # boosted trees keep gradients in single precision, which ends at 1e38 and at its inverse
+
 
 class ScikitBase(Base):
     """A scikit-learn regressor or pipeline, cross-fitted.
@@ -30,12 +32,13 @@ class ScikitBase(Base):
 
     def _fit(self, task: Task, correlation: CorrelationModel[Fit] | None) -> Outcome[Fit]:
         X, y = task.X[task.labelled], task.y[task.labelled]
+        _check_single(self.estimator, y)
         rng = np.random.default_rng(task.random_state)
         folds = KFold(min(task.folds, len(y)), shuffle=True, random_state=task.random_state)
         residual = np.empty(len(y))
         for train, test in folds.split(X):
-            residual[test] = y[test] - _seeded(self.estimator, rng).fit(X[train], y[train]).predict(X[test]).ravel()
-        self.estimator = _seeded(self.estimator, rng).fit(X, y)
+            residual[test] = y[test] - seeded(self.estimator, rng).fit(X[train], y[train]).predict(X[test]).ravel()
+        self.estimator = seeded(self.estimator, rng).fit(X, y)
         return Outcome(residual, residual)
 
     def predict(self, graph: Graph, X: np.ndarray) -> np.ndarray:
@@ -43,8 +46,28 @@ class ScikitBase(Base):
         return np.asarray(self.estimator.predict(X), float).ravel()
 
 
-def _seeded(estimator: Any, rng: np.random.Generator) -> Any:
-    """A fresh copy whose unset random states come from ``rng``."""
-    copy = clone(estimator)
-    unset = [k for k, v in copy.get_params().items() if k.rsplit("__")[-1] == "random_state" and v is None]
-    return copy.set_params(**{k: int(rng.integers(2**31 - 1)) for k in sorted(unset)})
+def _check_single(estimator: Any, y: np.ndarray) -> None:
+    """Refuse labels whose differences scikit-learn's boosted trees would take for zero, or for infinite."""
+    single = any(kind.__name__ == "BaseHistGradientBoosting" for kind in type(estimator).__mro__)
+    spread = float(np.ptp(y))
+    if single and spread and not 1 / SINGLE < spread < SINGLE:
+        unit = 10.0 ** -np.floor(np.log10(spread))
+        raise ValueError(
+            f"y varies by {spread:.2g}, which boosted trees do not see in single precision; give it in other units, "
+            f"such as y * {unit:.0e}."
+        )
+
+
+def seeded(estimator: Any, rng: np.random.Generator) -> Any:
+    """A fresh copy whose unset random states come from ``rng``, those of splitters such as ``KFold`` too."""
+    copy = clone(estimator, safe=False)  # a deep copy where it has no parameters
+    parameters = copy.get_params() if hasattr(copy, "get_params") else {}
+    unset = [k for k, v in parameters.items() if k.rsplit("__")[-1] == "random_state" and v is None]
+    if unset:
+        copy.set_params(**{k: int(rng.integers(2**31 - 1)) for k in sorted(unset)})
+    for _, part in sorted(parameters.items(), key=lambda item: item[0]):
+        # A splitter has no get_params; clone has made a copy of it. Without shuffling it needs no seed.
+        random = hasattr(part, "split") and getattr(part, "random_state", 0) is None and getattr(part, "shuffle", True)
+        if random:
+            part.random_state = int(rng.integers(2**31 - 1))
+    return copy

@@ -1,5 +1,6 @@
 """Layers on the sparse kernels are those of PyTorch Geometric."""
 
+import os
 import subprocess
 import sys
 
@@ -152,11 +153,19 @@ assert os.waitpid(child, 0)[1] == 0
 
 
 def test_a_small_network_of_maxima_wakes_no_threads_so_that_a_process_can_fork():
-    subprocess.run([sys.executable, "-W", "ignore", "-c", FORK], check=True)
+    """In a process that may have two threads: with one there is none to wake."""
+    environment = os.environ | {"NUMBA_NUM_THREADS": "2"}
+    subprocess.run([sys.executable, "-W", "ignore", "-c", FORK], check=True, env=environment, timeout=120)
 
 
-def test_graph_without_edges_at_a_node_averages_to_zero():
+def test_a_node_without_edges_averages_to_zero():
     graph = Graph.from_edges([0, 1], [1, 2], nodes=range(5))
+    A = graph.adjacency().tocoo()
+    near = neighbours_of(torch.as_tensor(np.stack([A.row, A.col]), dtype=torch.int64), 5)
+    x = torch.arange(1.0, 6.0)[:, None]
+    for gathered in (near.mean(x), near.maximum(x.clone())):
+        assert (gathered[3:] == 0).all()
+        assert (gathered[:3] > 0).all()
     y = np.array([1.0, 2.0, 3.0, 4.0, np.nan])
     model = GraphRegressor(Network("sage", epochs=3), None).fit(np.arange(5.0)[:, None], y, graph=graph)
     assert np.isfinite(model.predict()).all()

@@ -8,12 +8,14 @@ import pytest
 import residua
 from graphs import grid
 from residua import Graph, GraphRegressor, Network
+from residua.bases.base import mean_where
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("torch_geometric.nn")
 
 
 from networks import Own, dropout, fitted, problem  # noqa: E402
+from residua.bases.networks import base as network_base  # noqa: E402
 
 
 def test_figure_1_correlation_tells_apart_what_a_network_cannot():
@@ -199,15 +201,36 @@ def test_later_members_of_a_module_of_ones_own_have_weights_of_their_own():
     assert not torch.allclose(second.out.weight, given, atol=1e-2)
 
 
+@pytest.mark.parametrize("ensemble", [1, 5])
+@pytest.mark.parametrize("training", ["joint", "post-hoc"])
+def test_a_member_learns_from_no_label_that_counts_as_out_of_its_sample(training, ensemble, monkeypatch):
+    made = []
+
+    class Noted(network_base.Learner):
+        def __init__(self, *given):
+            super().__init__(*given)
+            made.append(self)
+
+    monkeypatch.setattr(network_base, "Learner", Noted)
+    graph, X, y, _ = problem(120)
+    base = Network("mlp", epochs=2)
+    model = GraphRegressor(base, training=training, ensemble=ensemble).fit(X, y, graph=graph)
+    labels = np.flatnonzero(~np.isnan(y))
+    for learner, unseen in zip(made, model.outcome_.out_of_sample, strict=True):
+        np.testing.assert_array_equal(labels[unseen], learner.out_of_sample)
+        np.testing.assert_array_equal(labels[~unseen], learner.fit)
+        assert unseen.any()
+
+
 def test_enough_members_hold_out_folds_and_give_out_of_fold_residuals():
     graph, X, y, _ = problem()
     labels = ~np.isnan(y)
     for training, out_of_fold in (("post-hoc", True), ("joint", False)):
         model = GraphRegressor(Network("mlp", epochs=20), training=training, ensemble=5).fit(X, y, graph=graph)
-        held_out = model.outcome_.out_of_sample_residual
+        held_out = mean_where(model.outcome_.members, model.outcome_.out_of_sample)
         assert np.isfinite(held_out).all()
         everyone = (y - model.base_.predict(graph, X))[labels]
         np.testing.assert_allclose(model.outcome_.residual, held_out if out_of_fold else everyone)
         assert np.mean(held_out**2) > np.mean(everyone**2)
     few = GraphRegressor(Network("mlp", epochs=20), ensemble=2).fit(X, y, graph=graph)
-    assert 0 < np.isfinite(few.outcome_.out_of_sample_residual).sum() < labels.sum()
+    assert 0 < few.outcome_.out_of_sample.any(axis=0).sum() < labels.sum()

@@ -35,9 +35,9 @@ def test_members_trained_together_stop_each_on_its_own(monkeypatch):
     stopped, train_all = [], network_base.train
     monkeypatch.setattr(network_base, "train", lambda *a: (train_all(*a), stopped.extend(a[2]))[0])
     GraphRegressor(Network("hops", epochs=60, patience=3, learning_rate=0.05), ensemble=4).fit(X, y, graph=graph)
-    assert len({learner.lowest for learner in stopped}) == 4
+    assert len({learner.stopping.lowest for learner in stopped}) == 4
     assert len({tuple(learner.out_of_sample) for learner in stopped}) == 4
-    assert any(learner.since > 3 for learner in stopped)
+    assert any(learner.stopping.since > 3 for learner in stopped)
 
 
 @pytest.mark.parametrize("kind", stack.MOST)

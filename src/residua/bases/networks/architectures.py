@@ -17,6 +17,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import relu
 
+from residua.extras import needs
+
 
 class Layers(nn.Module):
     """Layers of one kind with ReLU between them, then a linear output.
@@ -46,7 +48,7 @@ def _convolution(kind: str) -> Callable[[int, int], nn.Module]:
     try:
         from residua.bases.networks import layers
     except ImportError as error:
-        raise ImportError(f'base="{kind}" needs PyTorch Geometric ({error}); install residua[gnn].') from None
+        raise ImportError(needs(f'base="{kind}"', "PyTorch Geometric", "gnn", error)) from None
     kinds: dict[str, Callable[[int, int], nn.Module]] = {
         "gcn": layers.GCN,
         "sage": layers.MeanSAGE,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from residua.bases.networks.progress import Report, progress, report_on
 from residua.bases.networks.settings import Network
 from residua.bases.networks.stack import stack, worth_stacking
 from residua.bases.networks.training import Learner, PaperSchedule, Schedule, SquaredError, train, train_paper
+from residua.caller import warn
 from residua.graph import Graph
 from residua.validation import MIN_LABELS
 
@@ -41,6 +41,8 @@ class Member:
         arctanh(alpha) at the end of the training.
     b : float
         log(beta) at the end of training="paper".
+    optimism : float
+        Mean square of errors at labels that had no say in when to stop, over that at ``out_of_sample``.
     """
 
     net: torch.nn.Module
@@ -48,6 +50,7 @@ class Member:
     done: bool
     a: np.ndarray
     b: float = 0.0
+    optimism: float = 1.0
 
 
 class NetworkBase(Base):
@@ -111,7 +114,7 @@ class NetworkBase(Base):
                 members += trained
                 if not trained or not trained[-1].done:
                     best = f"{len(members)} networks so far are" if len(members) > 1 else "network so far is"
-                    warnings.warn(f"training was interrupted; the best {best} kept.", UserWarning, stacklevel=4)
+                    warn(f"training was interrupted; the best {best} kept.")
                     break
         self.members = [member.net.eval() for member in members]
         return self._outcome(members, data, task, correlation)
@@ -121,7 +124,7 @@ class NetworkBase(Base):
         if not self.width(task.graph, task.X.shape[1]):
             raise ValueError(f'X has no columns, which leaves base "{self.name}" nothing to see; use "hops" or "mean".')
         known = task.y[task.labelled]
-        if np.ptp(known) <= 1e-13 * np.abs(known).max():
+        if np.ptp(known) == 0:  # labels that differ by rounding only were refused at the door
             raise ValueError(f"y is {known[0]} at all {len(known)} labels; there is nothing to learn.")
 
     def _outcome(
@@ -130,20 +133,21 @@ class NetworkBase(Base):
         residuals = (task.y - self._scaled(data, self.members))[:, task.labelled]
         out_of_sample = np.stack([np.isin(task.labels, member.out_of_sample) for member in members])
         residual = residuals.mean(axis=0)
+        optimism = np.array([member.optimism for member in members])
         if correlation is None or self.training == "post-hoc":
             out_of_fold = mean_where(residuals, out_of_sample)
             # Out-of-fold residuals correlate as the labels do. Networks trained jointly have each a level of their own,
             # so theirs are not mixed.
             if out_of_sample.any(axis=0).all():
                 residual, residuals = out_of_fold, np.tile(out_of_fold, (len(members), 1))
-            return Outcome(residual, out_of_fold, None, residuals, out_of_sample)
+            return Outcome(residual, out_of_fold, None, residuals, out_of_sample, optimism)
         a = np.mean([member.a for member in members], axis=0)
         if self.training == "paper":
             beta = float(np.exp(np.mean([member.b for member in members]))) / self.y_spread**2
             found = correlation.at(residual, a, beta)
         else:
             found = correlation(residual, start=a)
-        return Outcome(residual, np.full_like(residual, np.nan), found, residuals, out_of_sample)
+        return Outcome(residual, np.full_like(residual, np.nan), found, residuals, out_of_sample, optimism)
 
     def _together(self, data: Inputs, task: Task) -> list[list[int]]:
         """Group the members that are trained in one pass: all where that is faster, else each on its own."""
@@ -181,7 +185,10 @@ class NetworkBase(Base):
         for net, learner in zip(nets, learners, strict=True):
             net.load_state_dict(learner.best)
         alphas = [np.arctanh(learner.criterion.alpha) for learner in learners]
-        return [Member(net, one.out_of_sample, done, a) for net, one, a in zip(nets, learners, alphas, strict=True)]
+        return [
+            Member(net, one.out_of_sample, done, a, optimism=one.stopping.optimism)
+            for net, one, a in zip(nets, learners, alphas, strict=True)
+        ]
 
     def _learner(self, k: int, task: Task, correlation: CorrelationModel[Fit] | None) -> Learner:
         out_of_sample = self._out_of_sample(k, task)
@@ -223,7 +230,7 @@ class NetworkBase(Base):
                 done = train_paper(net.train(), data, task.labels, error, batches, report, kept)
                 net.eval()
                 if not done:
-                    warnings.warn("fine-tuning was interrupted; what it had reached is kept.", stacklevel=3)
+                    warn("fine-tuning was interrupted; what it had reached is kept.")
                     break
         return tuned
 
@@ -266,8 +273,8 @@ class NetworkBase(Base):
         x = (self._features(graph, X) - self.x_centre) / self.x_spread
         A = graph.adjacency().tocoo()
         edge_index = torch.as_tensor(np.stack([A.row, A.col]), dtype=torch.int64)
-        own = self.settings.kind.parameters() if self.settings.own else ()
-        # Single precision, unless a module of one's own has another.
+        # Single precision, unless a module of one's own has another; once trained, that of the copies of it.
+        own = (self.members or [self.settings.kind])[0].parameters() if self.settings.own else ()
         dtype = next((p.dtype for p in own if p.is_floating_point()), torch.float32)
         return Inputs(torch.as_tensor(x, dtype=dtype), edge_index, y)
 

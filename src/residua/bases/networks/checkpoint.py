@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -19,6 +18,7 @@ from safetensors.numpy import save
 
 from residua.atomic import write_atomically
 from residua.bases.base import State
+from residua.caller import warn
 from residua.validation import one_line
 
 SECONDS = 5.0  # between two writes
@@ -52,7 +52,7 @@ class Checkpoint:
             self._write()
         except OSError as error:
             if not self._warned:
-                warnings.warn(f"{error}; the training goes on without it.", UserWarning, stacklevel=2)
+                warn(f"{error}; the training goes on without it.")
             self._warned = True
         self.written = time.monotonic()
 

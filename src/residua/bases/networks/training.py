@@ -22,6 +22,7 @@ from residua.bases.networks.architectures import Inputs, outputs
 from residua.bases.networks.checkpoint import Section, under
 from residua.bases.networks.progress import Report
 from residua.bases.networks.stack import Stack
+from residua.bases.networks.stopping import EarlyStopping
 
 
 class SquaredError:
@@ -147,20 +148,20 @@ class Learner:
 
     def __init__(self, fit: np.ndarray, out_of_sample: np.ndarray, criterion: TrainingLoss):
         self.fit, self.out_of_sample, self.criterion = fit, out_of_sample, criterion
-        self.since, self.lowest, self.error = 0, np.inf, np.inf  # steps since the best, its error, the last one
+        self.stopping, self.error = EarlyStopping(len(out_of_sample)), np.inf
         self.best: dict[str, Tensor] = {}
 
     def state(self) -> State:
         """Return enough to go on from."""
         return {
-            "judged": np.array([self.since, self.lowest]),
+            **{f"stopping.{name}": value for name, value in self.stopping.state().items()},
             **{f"best.{name}": value.numpy() for name, value in self.best.items()},
             **{f"criterion.{name}": value for name, value in self.criterion.state().items()},
         }
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Go on from ``state``."""
-        self.since, self.lowest = int(state["judged"][0]), float(state["judged"][1])
+        self.stopping.restore(under(state, "stopping."))
         self.best = _tensors(state, "best.")
         self.criterion.restore(under(state, "criterion."))
 
@@ -173,20 +174,21 @@ class Learner:
         """Return the same, and keep the weights of network k if they are the best so far."""
         r = y[self.fit] - prediction[self.fit]
         if not np.isfinite(r).all():
-            if self.lowest == np.inf:
+            if self.stopping.lowest == np.inf:
                 raise ValueError(
                     f"the network gives numbers that are not finite after {run.step} steps of learning_rate="
                     f"{run.learning_rate}; take a smaller one, or look for them in a module of your own."
                 )
-            self.since = NEVER
+            self.stopping.since = NEVER
             return r, np.zeros_like(r)
-        value, slope = self.criterion.loss(r)
+        self.error, slope = self.criterion.loss(r)
+        squares = np.empty(0)
         if len(self.out_of_sample):
             corrected = prediction[self.out_of_sample] + self.criterion.correction()[self.out_of_sample]
-            value = float(np.mean((y[self.out_of_sample] - corrected) ** 2))
-        self.error, self.since = value, self.since + 1
-        if value < self.lowest:
-            self.best, self.lowest, self.since = run.weights(k), value, 0
+            squares = (y[self.out_of_sample] - corrected) ** 2
+            self.error = float(np.mean(squares))
+        if self.stopping.improved(self.error, squares):
+            self.best = run.weights(k)
         return r, slope
 
 
@@ -266,7 +268,7 @@ def train(net: nn.Module, data: Inputs, learners: list[Learner], plan: Schedule,
         learner.best = run.weights(k)
 
     def learning() -> list[int]:
-        return [k for k, learner in enumerate(learners) if learner.since <= plan.patience]
+        return [k for k, learner in enumerate(learners) if learner.stopping.since <= plan.patience]
 
     def advance() -> bool:
         if not learning():
