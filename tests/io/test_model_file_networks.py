@@ -58,7 +58,8 @@ def answers(model):
         *model.predict(X, y, graph=graph, return_std=True),
         model.sample(2),
         model.outcome_.base_out_of_fold_error,
-        model.outcome_.out_of_sample_residual,
+        model.outcome_.members,
+        model.outcome_.out_of_sample,
     ]
 
 
@@ -200,5 +201,5 @@ def test_a_network_without_torch_gives_one_clear_line(tmp_path):
     command = [sys.executable, "-c", code, str(tmp_path / "model.residua")]
     printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
     assert "holds a network, which needs PyTorch" in printed
-    assert printed.endswith("install residua[gnn].")
+    assert printed.endswith('in your checkout of residua run: pip install ".[gnn]".')
     assert "\n" not in printed

@@ -6,9 +6,11 @@ from dataclasses import asdict
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyarrow import parquet
 
 import residua
 from residua.io.model_file import ModelFileError
@@ -85,6 +87,15 @@ def test_columns_that_cannot_be_features_are_named(tmp_path):
     assert data.edge_columns_left == ["kind", "width"]
 
 
+@pytest.mark.parametrize(("values", "used"), [(40, True), (41, False)])
+def test_text_is_used_where_its_values_occur_twice_on_average(values, used, tmp_path):
+    nodes, edges = town()
+    nodes["street"] = [f"street {k % values}" for k in range(len(nodes))]  # 81 rows
+    data = read_tables(*write(tmp_path, nodes, edges), PRICE)
+    assert ("street" in data.recipe.values) is used
+    assert data.left_out == ({} if used else {"street": "text with 41 different values, more than 40"})
+
+
 def test_dates_and_unnamed_columns_are_left_out_by_name(tmp_path):
     nodes, edges = town()
     nodes["built"] = pd.Timestamp("2001-02-03")
@@ -104,6 +115,20 @@ def test_codes_with_leading_zeros_are_text_and_numbers_may_be_read_as_text(tmp_p
     assert "floor" in recipe.medians
     assert read_tables(*paths, Columns("price", categorical=("floor",))).recipe.values["floor"] == ("0", "1", "2")
     assert "floor" not in read_tables(*paths, Columns("price", exclude=("floor",))).recipe.medians
+
+
+def test_a_column_counts_as_numbers_where_at_least_half_of_its_cells_are(tmp_path):
+    """Exactly half too: then the words among them are named, and not taken for as many values of text."""
+    nodes, edges = town()
+    nodes = nodes.iloc[:-1]  # 80 rows
+    edges = edges[edges["target"].isin(nodes["id"]) & edges["source"].isin(nodes["id"])]
+    for words, text in ((40, False), (41, True)):
+        nodes["floor"] = np.where(np.arange(80) < words, "high", "2")
+        paths = write(tmp_path, nodes, edges)
+        if text:
+            assert read_tables(*paths, PRICE).recipe.values["floor"] == ("2", "high")
+        else:
+            assert "'high' is not a number (and 39 more)" in refusal(*paths)
 
 
 def test_features_asked_for_are_those_used(files):
@@ -194,7 +219,7 @@ def test_semicolons_tabs_byte_order_marks_and_quotes_are_understood(tmp_path):
         (9, ",", ",n/a", ["nodes.csv line 9, column 'size': 'n/a", "is not a number", "leave the cell empty"]),
         (9, ",", ",inf ", ["line 9, column 'size'", "is not a number"]),
         (7, ",", ",1,", ["nodes.csv line 7 has 5 cells", "names 4 columns"]),
-        (8, "006,", '006,"', ["after line 7 a quote is opened"]),
+        (8, "006,", '006,"', ["nodes.csv line 8: a quote is opened and never closed"]),
     ],
 )
 def test_a_wrong_node_table_is_named_with_its_line(files, line, old, new, words):
@@ -238,10 +263,71 @@ def test_lines_are_counted_as_an_editor_does(tmp_path):
     assert "n.csv line 8, column 'y': 'oops'" in refusal(*paths, Columns("y"))
 
 
+def test_names_of_columns_may_have_the_other_separators_in_them(tmp_path):
+    text = "id;income, in $;price, 2020, net;y\na;2,5;3;4\nb;3,1;4;\nc;1,0;2;3\nd;4,2;4;5\n"
+    frame = Table.read(node_file(tmp_path, text)[0]).frame
+    assert list(frame) == ["id", "income, in $", "price, 2020, net", "y"]
+
+
+@pytest.mark.parametrize(
+    ("above", "below", "found"), [(",", ";", "semicolons"), (";", ",", "commas"), (",", "\t", "tabs")]
+)
+def test_a_header_with_other_separators_than_the_lines_is_told(tmp_path, above, below, found):
+    text = "id,x,y\n".replace(",", above) + "a,2,3\nb,3,4\nc,1,\n".replace(",", below)
+    message = refusal(*node_file(tmp_path, text), Columns("y"))
+    assert f"n.csv line 2 has {found} between its cells but the header has " in message
+
+
+@pytest.mark.parametrize("kind", [pa.decimal128(20), pa.decimal128(22, 2), pa.uint64(), pa.int64(), pa.string()])
+def test_ids_of_64_bits_stay_apart_in_parquet(tmp_path, kind):
+    ids = [2**53, 2**53 + 1, 2**63 - 1, 2**63 - 2, 7]
+    typed = pa.array([str(node) for node in ids]).cast(kind)
+    parquet.write_table(pa.table({"id": typed, "y": [1.0, 2.0, 3.0, 4.0, None]}), tmp_path / "n.parquet")
+    edges = pd.DataFrame({"source": ids[:-1], "target": ids[1:]})
+    edges.to_parquet(tmp_path / "e.parquet")
+    graph = read_tables(tmp_path / "n.parquet", tmp_path / "e.parquet", Columns("y")).graph
+    assert [int(node) for node in graph.nodes] == ids
+    np.testing.assert_array_equal(graph.adjacency().toarray(), np.eye(5, k=1) + np.eye(5, k=-1))
+
+
+@pytest.mark.parametrize("kind", [float, "category"])
+def test_ids_that_were_rounded_are_refused(tmp_path, kind):
+    nodes = pd.DataFrame({"id": [1.0, 2.0, 2.0**53], "y": [1.0, 2.0, 3.0]}).astype({"id": kind})
+    message = refusal(
+        *write(tmp_path, nodes, pd.DataFrame({"source": [1, 2], "target": [2, 1]}), "parquet"), Columns("y")
+    )
+    assert "row 3, column 'id': the id 9007199254740992.0 is a float that stands for more than one" in message
+
+
+def test_decimal_numbers_of_parquet_are_numbers(tmp_path):
+    table = pa.table(
+        {"id": ["a", "b", "c"], "x": pa.array(["1.50", "2.25", None]).cast(pa.decimal128(10, 2)), "y": [1, 2, 3]}
+    )
+    parquet.write_table(table, tmp_path / "n.parquet")
+    edges = pd.DataFrame({"source": ["a", "b"], "target": ["b", "c"]})
+    edges.to_parquet(tmp_path / "e.parquet")
+    data = read_tables(tmp_path / "n.parquet", tmp_path / "e.parquet", Columns("y"))
+    assert data.X["x"].tolist() == [1.5, 2.25, 1.875]
+
+
+@pytest.mark.parametrize(("columns", "value", "name"), [("a,a=u", "u", "a=u"), ("a,a=u", "u=1", "a=u=1")])
+def test_features_of_one_name_are_refused(tmp_path, columns, value, name):
+    text = f"id,{columns},y\nk,{value},1,1\nl,v,2,2\nm,{value},1,\nn,v,2,4\n"
+    options = Columns("y", categorical=("a=u",) if "1" in name else ())
+    message = refusal(*node_file(tmp_path, text), options)
+    assert f"column 'a' has the value {value!r}, which makes a feature {name!r}, and there is another of" in message
+
+
 def test_a_row_of_parquet_is_named(tmp_path):
     nodes, edges = town()
     nodes.loc[4, "id"] = "003"
     assert "nodes.parquet row 5, column 'id'" in refusal(*write(tmp_path, nodes, edges, "parquet"))
+
+
+def test_a_number_of_parquet_is_named_as_it_is_written(tmp_path):
+    nodes = pd.DataFrame({"id": [1, 2, 3], "price": [1.0, 2.0, np.nan]})
+    edges = pd.DataFrame({"source": [1, 2], "target": [2, 9]})
+    assert "node 9 is not in" in refusal(*write(tmp_path, nodes, edges, "parquet"))
 
 
 @pytest.mark.parametrize("content", [b"", b"\n \n", b"\xef\xbb\xbf"])
@@ -391,7 +477,11 @@ def test_predictions_add_up(fitted):
     np.testing.assert_allclose(table["base"] + table["correction"], table["prediction"])
     known = ~np.isnan(data.y)
     np.testing.assert_array_equal(table["prediction"][known], data.y[known])
+    lower, upper = model.predict_interval(coverage=0.8)
+    np.testing.assert_allclose(table["lower"], lower)
+    np.testing.assert_allclose(table["upper"], upper)
     assert (table["lower"] < table["prediction"])[~known].all()
+    np.testing.assert_allclose(table[["lower", "upper"]].T, model.predict_interval(coverage=0.8))
 
 
 def test_rows_follow_the_nodes_of_a_model(fitted, tmp_path):

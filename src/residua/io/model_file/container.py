@@ -23,15 +23,16 @@ def damaged(what: str) -> ModelFileError:
 
 def write_zip(path: str | os.PathLike[str], members: Mapping[str, bytes]) -> None:
     """Write the members to ``path``, whole or not at all."""
+    write_atomically(path, lambda file: write_members(file, members))
 
-    def write(file: BinaryIO) -> None:
-        with ZipFile(file, "w", ZIP_STORED) as archive:
-            for name, data in members.items():
-                info = ZipInfo(name)  # without the time of day: the same model gives the same bytes
-                info.external_attr = (stat.S_IFREG | 0o644) << 16
-                archive.writestr(info, data)
 
-    write_atomically(path, write)
+def write_members(file: BinaryIO, members: Mapping[str, bytes]) -> None:
+    """Write a zip of stored members."""
+    with ZipFile(file, "w", ZIP_STORED) as archive:
+        for name, data in members.items():
+            info = ZipInfo(name)  # without the time of day: the same model gives the same bytes
+            info.external_attr = (stat.S_IFREG | 0o644) << 16
+            archive.writestr(info, data)
 
 
 def read_zip(path: str | os.PathLike[str]) -> dict[str, bytes]:

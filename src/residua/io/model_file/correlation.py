@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -19,13 +20,14 @@ STRATEGIES: dict[str, type[Strategy]] = {kind.__name__: kind for kind in (Choles
 PRECISIONS = {"float32": np.float32, "float64": np.float64}
 MAX_STEPS, MAX_PROBES = 4000, 512  # of a quadratic form and a log-determinant: further than any fit goes
 SCALARS = ("beta", "beta_stderr", "log_likelihood", "p_value")
+LATER = {"restricted_log_likelihood": math.nan, "bartlett_factor": 1.0}  # which files of version 0.1 do not have
 
 
 def pack_correlation(fit: CorrelationFit, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     arrays["correlation.coefficients"] = fit.coefficients
     arrays["correlation.covariance"] = fit.coefficient_covariance
     return {
-        **{name: getattr(fit, name) for name in (*SCALARS, "alpha_mc_error", "n_labelled")},
+        **{name: getattr(fit, name) for name in (*SCALARS, *LATER, "alpha_mc_error", "n_labelled", "note")},
         "methods": dict(fit.methods),
         "effort": _pack_effort(fit.source) if isinstance(fit.source, Observed) else None,
     }
@@ -40,6 +42,9 @@ def unpack_correlation(table: Table, field: FittedField, arrays: Arrays) -> Corr
     columns = 0 if design is None else design.shape[1]
     effort = table.need("effort", Table, type(None))
     scalars = {name: table.number(name) for name in SCALARS}
+    scalars |= {name: table.number(name) if name in table else default for name, default in LATER.items()}
+    if not 1 <= scalars["bartlett_factor"] < math.inf:
+        raise damaged(f"bartlett_factor is {scalars['bartlett_factor']}")
     # Files of version 0.1.0 hold a beta that is not corrected for the coefficients of the mean.
     factor = field.beta / scalars["beta"]
     return CorrelationFit(
@@ -49,13 +54,14 @@ def unpack_correlation(table: Table, field: FittedField, arrays: Arrays) -> Corr
         n_labelled=n_labelled,
         alpha_mc_error=table.numbers("alpha_mc_error", field.graph.edge_types),
         methods=dict(methods),
+        note=table.need("note", str) if "note" in table else "",
         coefficients=arrays.take("correlation.coefficients", (columns,)),
         coefficient_covariance=arrays.take("correlation.covariance", (columns, columns)) / factor,
-        source=None if effort is None else _unpack_effort(effort, field, design),
+        source=None if effort is None else _unpack_effort(effort, field, design, "bartlett_factor" in table),
     )
 
 
-def _unpack_effort(table: Table, field: FittedField, design: np.ndarray | None) -> Observed:
+def _unpack_effort(table: Table, field: FittedField, design: np.ndarray | None, restricted: bool) -> Observed:
     """Return what the correlation was learned from."""
     strategy = unpack_strategy(table.need("strategy", Table))
     steps, probes = (table.need(name, int, type(None)) for name in ("steps", "probes"))
@@ -65,7 +71,7 @@ def _unpack_effort(table: Table, field: FittedField, design: np.ndarray | None) 
     L = field.labelled
     values, Z = (field.outcome.residual, None) if design is None else (field.y[L], design[L])
     done = () if probes is None or not isinstance(strategy, Lanczos) else (probes, strategy.steps)
-    return Observed(field.graph, L, values, Z, strategy, done, -1 if steps is None else steps)
+    return Observed(field.graph, L, values, Z, strategy, done, -1 if steps is None else steps, restricted)
 
 
 def _pack_effort(seen: Observed) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from residua.bases.linear import LinearBase
 from residua.bases.registry import find_base, make_base
 from residua.bases.scikit import ScikitBase
 from residua.estimator import GraphRegressor, check_parameters
+from residua.extras import needs
 from residua.field.fitted import FittedBase, FittedField
 from residua.field.precision import check_alpha
 from residua.graph import Graph
@@ -148,6 +149,8 @@ def _pack(model: Predictor) -> dict[str, bytes]:
         "alpha": dict(field.alpha),
         "alpha_stderr": dict(field.alpha_stderr),
         "beta": field.beta,
+        "error_scale": field.error_scale,
+        "random_state": field.random_state,
         "correlation": None if field.correlation is None else pack_correlation(field.correlation, arrays),
         "estimators": sorted(estimators),
         "recipe": None if field.recipe is None else asdict(field.recipe),
@@ -176,12 +179,13 @@ def _unpack(members: Mapping[str, bytes], trusted: list[str | type], module: Any
     names = None if names is None else restore(names, X.shape[1], "feature names")
     alpha, stderr = (table.numbers(name, graph.edge_types) for name in ("alpha", "alpha_stderr"))
     check_alpha(alpha, graph, limit=True)
-    beta = table.number("beta")
-    if not (0 < beta < math.inf and 1 / beta < math.inf):
-        raise damaged(f"beta is {beta}")
+    beta, scale = table.number("beta"), table.number("error_scale") if "error_scale" in table else 1.0
+    if not (0 < beta < math.inf and 1 / beta < math.inf and 0 < scale < math.inf):
+        raise damaged(f"beta is {beta}, error_scale {scale}")
     recipe = None if table.get("recipe") is None else unpack_recipe(table.need("recipe", Table), names)
     model = _unpack_parameters(table.need("parameters", Table), estimators, module)
-    field = FittedField(graph, X, y, base, outcome, alpha, stderr, beta, names, model.random_state, recipe)
+    seed = table.need("random_state", int) if "random_state" in table else model.random_state
+    field = FittedField(graph, X, y, base, outcome, alpha, stderr, beta, names, seed, recipe, error_scale=scale)
     if table.get("correlation") is not None:
         fit = unpack_correlation(table.need("correlation", Table), field, arrays)
         field = replace(field, outcome=replace(outcome, correlation=fit))
@@ -257,7 +261,7 @@ def _networks() -> ModuleType:
     try:
         from residua.io.model_file import networks
     except ImportError as error:
-        raise ModelFileError(f"holds a network, which needs PyTorch ({error}); install residua[gnn].") from None
+        raise ModelFileError(needs("holds a network, which", "PyTorch", "gnn", error)) from None
     return networks
 
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import difflib
+import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from residua.graph.ids import rounded, show
 from residua.io.tables.files import line_of, read_file
-from residua.validation import printable
+from residua.validation import one_line, printable
 
 NUMBERS, TEXT, EMPTY, OTHER = "numbers", "text", "empty", "other"  # what is in a column
 CODE = r"[+-]?0\d+"  # digits after a zero are a code, not a number
@@ -61,15 +64,17 @@ class Table:
 
     def cells(self, column: str) -> pd.Series:
         """The column with missing cells as such."""
-        cells = self.frame[column]
-        if isinstance(cells.dtype, pd.CategoricalDtype):
-            cells = cells.astype(cells.cat.categories.dtype)
+        cells = _values(self.frame[column])
+        if cells.dtype == object and pd.api.types.infer_dtype(cells) == "decimal":
+            cells = cells.astype(float)
         return cells.mask(cells.isin(self.missing)) if self.missing and _is_text(cells) else cells
 
     def ids(self, column: str) -> pd.Series:
         """Return the column as ids: int64 where the file says that they are whole, else text as it is written."""
-        cells = self.frame[column]
+        cells = _values(self.frame[column])
         self.refuse(cells.isna(), column, lambda row: "the id is empty; fill it in, or drop the line.")
+        what = "is a float that stands for more than one whole number; write ids as integers or as text."
+        self.refuse(rounded(cells), column, lambda row: f"the id {cells.iloc[row]} {what}")
         if pd.api.types.is_integer_dtype(cells.dtype) and cells.max() <= np.iinfo(np.int64).max:
             return cells.astype(np.int64)
         return as_text(cells)
@@ -116,11 +121,21 @@ class Table:
 
 
 def as_text(cells: pd.Series) -> pd.Series:
-    """Cells as text, missing ones as None; 7 and 7.0 are both "7"."""
+    """Cells as text, missing ones as None; 7, 7.0 and a decimal 7.00 are all "7"."""
     if not _is_text(cells):
-        numbers = pd.api.types.is_float_dtype(cells.dtype)
-        cells = cells.astype(object).map(lambda v: str(int(v) if numbers and v.is_integer() else v), na_action="ignore")
+        cells = cells.astype(object).map(_written, na_action="ignore")
     return cells.astype(object).where(cells.notna(), None)
+
+
+def _values(cells: pd.Series) -> pd.Series:
+    """Return a column of categories as what they stand for."""
+    return cells.astype(cells.cat.categories.dtype) if isinstance(cells.dtype, pd.CategoricalDtype) else cells
+
+
+def _written(value: Any) -> str:
+    """Return a value as text, whole numbers without a decimal point."""
+    whole = isinstance(value, float | Decimal) and math.isfinite(value) and value == int(value)
+    return str(int(value) if whole else value)
 
 
 def _is_text(cells: pd.Series) -> bool:
@@ -134,9 +149,8 @@ def _parsed(cells: pd.Series) -> np.ndarray:
     return pd.to_numeric(cells, errors="coerce").to_numpy(float, na_value=np.nan)
 
 
-def short(value: Any, length: int = 40) -> str:
-    text = repr(value)
-    return text if len(text) <= length else text[: length - 4] + "...'"
+def short(value: Any) -> str:
+    return one_line(show(value), 40)
 
 
 def and_more(wrong: np.ndarray) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import io
 import os
-import warnings
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import islice
@@ -19,9 +18,12 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
+from residua.caller import warn
+from residua.io.tables.quotes import Quotes, count_lines, swallowed
 from residua.validation import printable
 
-SEPARATORS = ",;\t"
+NAMES = {",": "commas", ";": "semicolons", "\t": "tabs"}
+SEPARATORS = "".join(NAMES)
 BLOCK = 1 << 24  # bytes; pyarrow refuses a row that is longer
 
 
@@ -72,25 +74,41 @@ def _read_csv(path: Path, data: bytes) -> tuple[pd.DataFrame, str]:
     except (pa.ArrowInvalid, UnicodeDecodeError) as error:
         _explain(data, path, separator, len(names))
         raise ValueError(f"{path} cannot be read as CSV ({_first_line(error)}); write it again.") from None
-    if data.count(b'"') % 2:  # pyarrow takes the rest of the file for a cell whose quote is not closed
-        _explain(data, path, separator, len(names))
+    if b'"' in data:
+        _check_quotes(table, data, path, separator)
     if not data.endswith((b"\n", b"\r")):
-        what = f"{path} does not end with a line break; if it was cut short, its last line is not whole."
-        warnings.warn(what, UserWarning, stacklevel=4)
+        warn(f"{path} does not end with a line break; if it was cut short, its last line is not whole.")
     return table.to_pandas(), separator
 
 
+def _check_quotes(table: pa.Table, data: bytes, path: Path, separator: str) -> None:
+    """Refuse a file where a quote that is not closed takes other lines into its cell, as pyarrow lets it."""
+    quotes, d = Quotes.read(data, separator), table.num_columns
+    if not quotes.sound and _explain(data, path, separator, d) != table.num_rows + 1:
+        raise ValueError(f"{path} has quotes that can be read in two ways; put quotes around all cells, or none.")
+    records = table.num_rows + 1
+    if count_lines(data) == records or (quotes.sound and quotes.cells == d * records):
+        return  # where every cell is quoted, one whose quote is missing has been noticed
+    for row, column, breaks in swallowed(table, separator):
+        line = line_of(path, separator, row)
+        raise ValueError(
+            f"{path} line {line}, column {column!r}: a quote is opened and not closed before line {line + breaks}, and "
+            "the lines between read as rows of their own; close it, or quote all cells if this is one."
+        )
+
+
 def _header(data: bytes, path: Path) -> tuple[list[str], str]:
-    """Return the names of the columns, each once (one may be empty), and the separator most frequent in their line."""
+    """Return the names of the columns, each once (one may be empty), and the separator between them."""
     try:
-        line = data.lstrip(b"\r\n").split(b"\n", 1)[0].decode("utf-8-sig")
-        separator = max(SEPARATORS, key=line.count)  # the first of equals
+        separator = _separator(data)
         names = next(record for _, record in _records(data, separator))
     except UnicodeDecodeError:
         _check_utf8(data, path)
         raise
     except csv.Error as error:
-        raise ValueError(f"{path} line 1: the names of the columns cannot be read ({error}); mend it.") from None
+        raise ValueError(
+            f"{path} line 1: the names of the columns cannot be read ({error.args[0]}); mend it."
+        ) from None
     for name in names:
         if names.count(name) > 1:
             called = f"the name {name!r}" if name else "no name"
@@ -98,34 +116,66 @@ def _header(data: bytes, path: Path) -> tuple[list[str], str]:
     return names, separator
 
 
+def _separator(data: bytes) -> str:
+    """Return the separator that cuts the first lines into as many cells each; else that most frequent in the first."""
+    line = data.lstrip(b"\r\n").split(b"\n", 1)[0].decode("utf-8-sig")
+    likely = sorted((s for s in SEPARATORS if s in line), key=line.count, reverse=True)  # the first of equals
+    for separator in likely if len(likely) > 1 else []:
+        with suppress(csv.Error, UnicodeDecodeError):
+            if len({len(record) for _, record in islice(_records(data, separator), 10)}) == 1:
+                return separator
+    return likely[0] if likely else SEPARATORS[0]
+
+
 def _records(data: bytes, separator: str) -> Iterator[tuple[int, list[str]]]:
-    """The line on which each record begins, and its cells; empty lines are none."""
+    """The line on which each record begins, and its cells; empty lines are none. An error has its line as well."""
     reader = csv.reader(io.TextIOWrapper(io.BytesIO(data), "utf-8-sig", newline=""), delimiter=separator, strict=True)
     line = 1
-    for record in reader:
-        if record:
-            yield line, record
-        line = reader.line_num + 1
+    try:
+        for record in reader:
+            if record:
+                yield line, record
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise csv.Error(str(error), line) from None
 
 
-def _explain(data: bytes, path: Path, separator: str, width: int) -> None:
-    """Find the line for which a CSV file is refused; slow and careful."""
+def _explain(data: bytes, path: Path, separator: str, width: int) -> int:
+    """Find the line for which a CSV file is refused, slowly and carefully; else return the number of its records."""
     _check_utf8(data, path)
-    line = 1
+    records = 0
     try:
         for line, record in _records(data, separator):
+            records += 1
             if len(record) != width:
-                raise ValueError(
-                    f"{path} line {line} has {len(record)} cells but the header names {width} columns; "
-                    "complete the line, put quotes around a cell with a separator in it, "
-                    "or copy the file again if it was cut short."
-                )
+                raise ValueError(f"{path} line {line} {_wrong_width(record, width, separator)}")
     except csv.Error as error:
+        reason, line = error.args
         what = "a quote is opened and never closed; close it, or copy the file again if it was cut short."
-        if "field limit" in str(error):
+        if "expected after" in reason:
+            what = (
+                "a quote is opened, and the next quote stands in the middle of a cell; close the first one on its "
+                "line, and double a quote that is part of a cell."
+            )
+        if "field limit" in reason:
             limit = f"{csv.field_size_limit():,} characters"
             what = f"a cell has more than {limit}; close a quote that is open there, or shorten the cell."
-        raise ValueError(f"{path}: after line {line} {what}") from None
+        raise ValueError(f"{path} line {line}: {what}") from None
+    return records
+
+
+def _wrong_width(record: list[str], width: int, separator: str) -> str:
+    """Say what is wrong with a line that has more or fewer cells than the header."""
+    other = next((s for s in SEPARATORS if len(record) == 1 and s != separator and s in record[0]), None)
+    if other is not None:
+        return (
+            f"has {NAMES[other]} between its cells but the header has {NAMES[separator]}; write both with one of them, "
+            "and put quotes around a name or a cell with a separator in it."
+        )
+    return (
+        f"has {len(record)} cells but the header names {width} columns; complete the line, put quotes around a cell "
+        "with a separator in it, or copy the file again if it was cut short."
+    )
 
 
 def _check_utf8(data: bytes, path: Path) -> None:
@@ -158,9 +208,8 @@ def _read_parquet(path: Path, data: bytes) -> pd.DataFrame:
         names = table.column_names
         if len(set(names)) < len(names):
             raise ValueError(f"{path} has two columns of one name: {names}; give each a name of its own.")
-        types = [pa.float64() if pa.types.is_decimal(type) else type for type in table.schema.types]
         # Without the metadata, of which an index would hide a column.
-        return table.cast(pa.schema(zip(names, types, strict=True))).to_pandas()
+        return table.replace_schema_metadata().to_pandas()
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise ValueError(
             f"{path} is a damaged Parquet file ({_first_line(error)}); copy it again if it was cut short, "

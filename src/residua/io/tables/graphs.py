@@ -63,6 +63,11 @@ class NodeData:
     edge_columns_left: list[str]
     notes: list[str]
 
+    @property
+    def features(self) -> pd.DataFrame | None:
+        """X with the ids as its index, as a fit wants it: its own numbers could be taken for ids."""
+        return None if self.X is None else self.X.set_axis(self.graph.nodes)
+
 
 def read_tables(nodes: PathLike, edges: PathLike, columns: Columns) -> NodeData:
     """Read both files, and learn how to encode the features."""
@@ -120,7 +125,7 @@ def rows_like(path: PathLike, graph: Graph, recipe: Recipe | None, numbers: tupl
         nodes.need(column, "--x and --y")
     columns = [column for column in nodes.columns if column.strip()]
     table = {c: nodes.numbers(c) if c in numbers or nodes.kind(c) == NUMBERS else nodes.text(c) for c in columns}
-    return pd.DataFrame(table).iloc[rows].reset_index(drop=True)
+    return pd.DataFrame(table).iloc[rows].set_axis(graph.nodes)
 
 
 def _read(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 import pandas as pd
 
-from residua.atomic import write_atomically
+from residua.atomic import check_folder_of, write_atomically
 
 if TYPE_CHECKING:
     from residua.estimator import GraphRegressor
@@ -34,22 +34,16 @@ def prediction_table(
     later : (n,) array, optional
         Labels of the training graph that came after the fit, NaN elsewhere.
     """
-    found = model.field_.given(y=later) if data is None else model.field_.on(data.graph, data.X, data.y)
-    mean, std, base = found.mean, found.std, found.base
-    width = model.interval_width(coverage) * std
-    columns = {"prediction": mean, "std": std, "lower": mean - width, "upper": mean + width}
-    return pd.DataFrame({"id": found.graph.nodes, **columns, "base": base, "correction": mean - base})
+    found = model.field_.given(y=later) if data is None else model.field_.on(data.graph, data.features, data.y)
+    return pd.DataFrame({"id": found.graph.nodes, **found.columns(model.interval_width(coverage))})
 
 
 def check_output(path: str | os.PathLike[str], suffixes: tuple[str, ...], inputs: tuple[Any, ...] = ()) -> None:
     """Refuse, before the work is done, a file that could not be written after it or should not be."""
-    path, refusal = Path(path), f"--output {path} cannot be written"
+    path = Path(path)
     if path.is_dir():
         raise ValueError(f"--output {path} is a folder; name a file such as {path / ('out' + suffixes[0])}.")
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"{refusal}: there is no folder {path.parent}; create it first.")
-    if not os.access(path.parent, os.W_OK):
-        raise PermissionError(f"{refusal}: no permission in folder {str(path.parent)!r}.")
+    check_folder_of(path, f"--output {path}")
     if len(suffixes) > 1 and path.suffix.lower() not in suffixes:
         raise ValueError(f"--output {path} should end in {' or '.join(suffixes)}, which says how to write it.")
     others = [Path(given) for given in inputs if given is not None and Path(given).exists()]

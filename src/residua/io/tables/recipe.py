@@ -127,7 +127,20 @@ def learn_features(recipe: Recipe, nodes: Table, columns: Columns) -> tuple[Reci
             left_out[column] = reason
     medians = {c: float(np.nanmedian(nodes.numbers(c, other_reading(c)))) for c in chosen[NUMBERS]}
     values = {c: tuple(sorted(set(nodes.text(c).fillna(NONE)))) for c in chosen[TEXT]}
-    return replace(recipe, medians=medians, values=values), left_out
+    learned = replace(recipe, medians=medians, values=values)
+    _check_names(nodes, learned)
+    return learned, left_out
+
+
+def _check_names(nodes: Table, recipe: Recipe) -> None:
+    """Refuse text whose value makes a feature of the name that another feature has."""
+    names = pd.Index(recipe.feature_names)
+    for name in names[names.duplicated()]:
+        column, value = next((c, v) for c, values in recipe.values.items() for v in values if f"{c}={v}" == name)
+        raise ValueError(
+            f"{nodes.path} column {column!r} has the value {value!r}, which makes a feature {name!r}, and there is "
+            f"another of that name; rename a column, or leave one out: --exclude."
+        )
 
 
 def _kind_of_feature(nodes: Table, column: str, asked: bool, as_text: bool) -> tuple[str, str]:
