@@ -59,3 +59,9 @@ def stop(process):
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait(timeout=10)
+
+
+def product(graph, V):
+    """Return ``S V`` of a graph on a cluster, moved here."""
+    found = graph.gang(lambda graph, V: (None, {"product": graph.S @ V}), graph.vector(V))[1]
+    return found["product"].to_numpy()

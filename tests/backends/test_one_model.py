@@ -2,6 +2,7 @@
 
 import threading
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,8 +13,11 @@ from graphs import small_world
 from residua.bases.base import Task
 from residua.bases.linear import LinearBase
 from residua.bases.neighbours import neighbour_features
+from residua.diagnosis import r2_of_errors
 from residua.field import Conditional, Correlator
+from residua.field.fitted import FittedField
 from residua.field.propagation import fill
+from residua.intervals import conformal_quantile
 from residua.linalg import CG, Lanczos, Shifted
 
 CLOSE = {"rtol": 1e-8, "atol": 1e-8}
@@ -65,6 +69,41 @@ def test_a_linear_mean_fitted_with_it_is_that_of_one_machine(case, residual, siz
         np.testing.assert_allclose(coefficients, model.base_.coefficients, **CLOSE)
         assert alpha == pytest.approx(model.alpha_["edge"], rel=1e-8)
     np.testing.assert_allclose(np.concatenate([part[2] for part in found]), model.outcome_.residual, **CLOSE)
+
+
+def test_accuracy_and_intervals_of_a_fitted_field_are_those_of_one_machine(case, residual):
+    X = np.random.default_rng(2).standard_normal((case.n, 2))
+    y = residual + X @ [1.0, -2.0]
+    y[:30] = np.nan  # a process may hold no label at all
+
+    def task(graph):
+        labels, own = y[graph.mine], X[graph.mine]
+        known = ~np.isnan(labels)
+        base = LinearBase("linear")
+        outcome = base.fit(Task(graph, own, labels, known, 5, 0), Correlator(graph, known, STRATEGY))
+        fit = outcome.correlation
+        field = FittedField(graph, own, labels, base, outcome, fit.alpha, fit.alpha_stderr, fit.beta, draws=200)
+        left_out = field.prediction
+        unknown = replace(field, outcome=replace(outcome, base_out_of_fold_error=np.full(known.sum(), np.nan)))
+        return (
+            r2_of_errors(labels[known], left_out.out_of_sample_error, graph.rows),
+            r2_of_errors(labels[known] * 0 + 5, left_out.out_of_sample_error, graph.rows),
+            conformal_quantile(left_out.scores, 0.9, graph.rows),
+            field.marginal_variance,
+            unknown.marginal_variance,
+        )
+
+    one = on_threads(case.graph, 1, task)[0]
+    for found in on_threads(case.graph, 3, task):
+        np.testing.assert_allclose(found, one, **CLOSE)
+    assert np.isnan(one[1])
+    model = residua.GraphRegressor("linear", logdet=STRATEGY).fit(X, y, graph=case.graph)
+    assert one[3] == pytest.approx(np.mean(model.outcome_.base_out_of_fold_error**2), rel=1e-8)
+    assert one[4] == pytest.approx(np.mean(model.outcome_.residual**2), rel=1e-8)
+    error = model.field_.prediction.leave_one_out.error
+    labels = y[~np.isnan(y)]
+    # The toy has no factor: its leave-one-out precision is that of draws, to a few percent.
+    assert one[0] == pytest.approx(residua.metrics.r2(labels, labels - error), abs=0.05)
 
 
 def test_conditional_mean_variance_and_leave_one_out_are_those_of_one_machine(case, residual):

@@ -1,5 +1,7 @@
 """The same numbers on four worker processes as on one machine, and nothing moves but halos."""
 
+import json
+import os
 import warnings
 
 import dask.dataframe as dd
@@ -9,10 +11,12 @@ import pytest
 from numba import njit
 
 import residua
-from cluster import local_cluster
+from cluster import local_cluster, product
+from commands import run
 from graphs import CASES, small_world
 from residua import distributed as rd
-from residua.backends.dask import exchange, noise
+from residua.backends.dask import exchange, noise, output
+from residua.backends.dask.tables import as_ids
 from residua.cli import scheduler as cli_scheduler
 from residua.cli.options import Tables
 from residua.field import Conditional
@@ -23,7 +27,7 @@ from residua.linalg.kernels import rows as kernels
 from residua.linalg.lanczos import BlockLanczos, gauss_rule, tridiagonal
 from residua.linalg.null_space import UnitEigenvectors
 from residua.linalg.sampling import inverse_diagonal
-from tables import town
+from tables import town, write
 
 CLOSE = {"rtol": 1e-8, "atol": 1e-8}
 ALPHA, BETA = 0.8, 2.0
@@ -69,7 +73,7 @@ def columns(n, k=3, seed=0):
 
 def test_a_product_equals_that_of_one_machine(shared, case):
     V = columns(case.n)
-    np.testing.assert_allclose(shared.S.product(shared.vector(V)).to_numpy(), case.terms[0] @ V, atol=1e-13)
+    np.testing.assert_allclose(product(shared, V), case.terms[0] @ V, atol=1e-13)
 
 
 def test_a_product_moves_the_halo_and_no_more(client):
@@ -157,7 +161,7 @@ def test_block_lanczos_gives_the_matrix_function_of_dense_algebra(halves, case):
 def _block_quadrature(graph, B):
     krylov = BlockLanczos(graph.S, B)
     krylov.more_steps(12)
-    return krylov.more_steps(12), {}
+    return krylov.more_steps(12).quadrature(), {}
 
 
 @pytest.mark.parametrize("alpha", [-0.9, 0.5, 0.999])
@@ -258,6 +262,9 @@ def test_mean_and_variance_are_those_of_one_machine_with_the_same_noise(client, 
     np.testing.assert_allclose(found.variance.to_numpy()[alone.U], expected.value / BETA, **CLOSE)
     np.testing.assert_allclose(found.variance_stderr.to_numpy()[alone.U], expected.stderr / BETA, **CLOSE)
     assert not found.variance.to_numpy()[case.labelled].any()
+    base = columns(case.n, 1, seed=8)[:, 0]
+    above = rd.predict(client, residual, halves, ALPHA, BETA, base=halves.vector(base), draws=2)
+    np.testing.assert_allclose(above.mean.to_numpy(), base + alone.conditional_mean(residual), **CLOSE)
 
 
 @njit
@@ -321,6 +328,22 @@ def test_propagation_is_that_of_one_machine(client, name):
         warnings.simplefilter("ignore", UserWarning)  # components without a label
         found = rd.propagate(client, values, rd.DistributedGraph.from_graph(client, case.graph, blocks=2))
         np.testing.assert_allclose(found.to_numpy(), residua.propagate(values, case.graph), **CLOSE)
+
+
+def test_a_pandas_table_is_matched_by_id_as_on_one_machine(client):
+    nodes, edges = town()
+    graph = Graph.from_pandas(edges, nodes=nodes["id"])
+    dealt = rd.DistributedGraph.from_graph(client, graph)
+    values = nodes.set_index("id")["price"]
+    shuffled = values.sample(frac=1, random_state=0)
+    for given in (shuffled, values, values.reset_index(drop=True), values.to_numpy()):
+        np.testing.assert_array_equal(dealt.vector(given).to_numpy(), values)
+    frame = nodes.set_index("id")[["size", "price"]]
+    np.testing.assert_array_equal(dealt.vector(frame.iloc[::-1], "X").to_numpy(), frame)
+    with pytest.raises(ValueError, match=r"residual has 1 id that the graph has not, 'x'.*graph.ids.to_numpy"):
+        rd.fit_correlation(client, shuffled.rename({"007": "x"}), dealt)
+    with pytest.raises(ValueError, match="values has no row for 1 node of the graph: '007'"):
+        rd.propagate(client, shuffled.drop("007"), graph)
 
 
 def test_propagation_names_nodes_that_no_label_reaches(client):
@@ -407,7 +430,7 @@ def _warn(graph):
 def test_more_blocks_than_workers_share_them(client, case):
     graph = rd.DistributedGraph.from_graph(client, case.graph, blocks=7)
     V = columns(case.n)
-    np.testing.assert_allclose(graph.S.product(graph.vector(V)).to_numpy(), case.terms[0] @ V, atol=1e-13)
+    np.testing.assert_allclose(product(graph, V), case.terms[0] @ V, atol=1e-13)
 
 
 # Tables in, predictions out
@@ -430,7 +453,7 @@ def test_a_graph_from_parquet_is_that_of_one_machine(client, tables):
     alone = Graph.from_pandas(edges, weight="width", nodes=nodes["id"])
     assert (graph.n_nodes, graph.n_edges) == (alone.n_nodes, alone.n_edges)
     V = columns(len(nodes))
-    np.testing.assert_allclose(graph.S.product(graph.vector(V)).to_numpy(), alone.operators["edge"] @ V, atol=1e-13)
+    np.testing.assert_allclose(product(graph, V), alone.operators["edge"] @ V, atol=1e-13)
     assert graph.ids.to_numpy().tolist() == nodes["id"].tolist()
 
 
@@ -444,7 +467,56 @@ def test_integer_ids_in_any_order_find_their_rows(client):
     graph = rd.DistributedGraph.from_parquet(client, edges, nodes)
     alone = Graph.from_edges(*pairs, nodes=ids)
     V = columns(60)
-    np.testing.assert_allclose(graph.S.product(graph.vector(V)).to_numpy(), alone.operators["edge"] @ V, atol=1e-13)
+    np.testing.assert_allclose(product(graph, V), alone.operators["edge"] @ V, atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("column", "ids"),
+    [
+        (pd.Series([2**53, 2**53 + 1]), [2**53, 2**53 + 1]),
+        (pd.Series([2**53 + 1, 7], dtype=np.uint64), [2**53 + 1, 7]),
+        (pd.Series([2**53 + 1, 7], dtype="Int64"), [2**53 + 1, 7]),
+        (pd.Series([2**53 + 1, 7], dtype="int64[pyarrow]"), [2**53 + 1, 7]),
+        (pd.Series([2**53 + 1, 7], dtype=object), [2**53 + 1, 7]),
+        (pd.Series([5.0, 6.0]), [5, 6]),
+        (pd.Series(["007", "7"]), ["007", "7"]),
+        (pd.Series(["007", "7"], dtype="category"), ["007", "7"]),
+        (pd.Series(["7"], dtype="string[pyarrow]"), ["7"]),
+    ],
+)
+def test_ids_on_a_cluster_are_exact(column, ids):
+    found = as_ids(column, "nodes, column 'id'")
+    assert found.tolist() == ids
+    assert found.dtype == (object if isinstance(ids[0], str) else np.int64)
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        (pd.Series([2**63, 1], dtype=np.uint64), "has 9223372036854775808, more than 64 bits hold with a sign"),
+        (pd.Series([1.0, 2.0**53]), "has 9007199254740992.0 at row 1, a float that stands for more than one"),
+        (pd.Series([0.5, 1.0]), "has 0.5 of dtype float64; ids are whole numbers or text"),
+        (pd.Series([True, False]), "has True of dtype bool; ids are whole numbers or text"),
+        (pd.Series([1, "1"]), "has 1 of dtype object; ids are whole numbers or text"),
+        (pd.Series([b"1"]), "has b'1' of dtype object; ids are whole numbers or text"),
+        (pd.Series([1.0, None]), "has an empty cell"),
+    ],
+)
+def test_other_ids_are_refused_on_a_cluster(column, message):
+    with pytest.raises(ValueError, match=f"nodes, column 'id' {message}"):
+        as_ids(column, "nodes, column 'id'")
+
+
+@pytest.mark.parametrize("skip_unknown", [True, False])
+@pytest.mark.parametrize("first", [0, 70])
+def test_numbers_among_edges_do_not_meet_text_among_nodes(client, first, skip_unknown):
+    ids = np.roll(np.arange(20), first)
+    edges = pd.DataFrame({"source": ids[:-1], "target": ids[1:]})
+    tables = [dd.from_pandas(frame, npartitions=2, sort=False) for frame in (edges, pd.DataFrame({"id": ids}))]
+    for k, message in enumerate(["source ids that are text, such as", "source ids that are numbers, such as"]):
+        given = [table.astype(str) if j == k else table for j, table in enumerate(tables)]
+        with pytest.raises(TypeError, match=f"edges have {message} .* write both as numbers, or both as text"):
+            rd.DistributedGraph.from_parquet(client, *given, skip_unknown=skip_unknown)
 
 
 def test_fit_from_tables_is_that_of_one_machine(client, tables, tmp_path):
@@ -467,16 +539,31 @@ def test_fit_from_tables_is_that_of_one_machine(client, tables, tmp_path):
     written = pd.read_parquet(tmp_path / "out")
     assert list(written) == ["id", "prediction", "std", "lower", "upper", "base", "correction"]
     assert written["id"].tolist() == nodes["id"].tolist()
-    mean, std = model.predict(return_std=True)
-    np.testing.assert_allclose(written["prediction"], mean, rtol=1e-6, atol=1e-6)  # alpha differs by the search
+    np.testing.assert_allclose(
+        written["prediction"], model.predict(), rtol=1e-6, atol=1e-6
+    )  # alpha differs by the search
     np.testing.assert_allclose(written["base"], model.base_.predict(graph, X), rtol=1e-6, atol=1e-6)
-    unknown = np.isnan(nodes["price"].to_numpy())
-    np.testing.assert_allclose(written["std"][unknown], std[unknown], rtol=0.1)  # exact there, 64 draws here
-    assert not written["std"][~unknown].any()
-    lower, upper = model.predict_interval()
-    width = (written["upper"] - written["lower"])[unknown]
-    np.testing.assert_allclose(width, (upper - lower)[unknown], rtol=0.2)
-    assert (written["lower"] <= written["prediction"]).all()
+    assert np.array_equal(written["correction"], written["prediction"] - written["base"])
+    y, labelled = nodes["price"].to_numpy(), nodes["price"].notna().to_numpy()
+    given = with_same_draws(graph, labelled, found, np.column_stack([np.ones(len(X)), X]))
+    std = np.sqrt(given.variance().value)
+    np.testing.assert_allclose(written["std"], std, rtol=1e-6, atol=1e-9)
+    assert not written["std"][labelled].any()
+    left_out = given.leave_one_out(y - written["base"].to_numpy())
+    spread = ((y[labelled] - y[labelled].mean()) ** 2).sum()
+    assert found.r2 == pytest.approx(1 - left_out.error @ left_out.error / spread, abs=1e-6)
+    count = int(labelled.sum())
+    width = np.sort(np.abs(left_out.error) / np.sqrt(left_out.variance))[int(np.ceil(0.9 * (count + 1))) - 1]
+    assert found.width == pytest.approx(width, rel=1e-6)
+    np.testing.assert_allclose(written["upper"] - written["prediction"], width * std, rtol=1e-5, atol=1e-9)
+    np.testing.assert_allclose(written["prediction"] - written["lower"], width * std, rtol=1e-5, atol=1e-9)
+
+
+def with_same_draws(graph, labelled, found, design=None, draws=64):
+    """What a fit on a cluster says of unknown residuals, on one machine and from the draws that the blocks make."""
+    given = Conditional(graph, labelled, found.alpha, found.beta, design=design, exact=False, draws=draws)
+    given.draws.__dict__["_kept"] = given.solver.solve(given.G_UU, same_noise(given, 0, draws)).X
+    return given
 
 
 def fit_with(client, folder, estimator):
@@ -505,6 +592,46 @@ class NormalEquations:
 
     def predict(self, X):
         return self.theta[0] + X @ self.theta[1:]
+
+
+class Seeded(NormalEquations):
+    """One that says which random state it was fitted with."""
+
+    def __init__(self, random_state=None, seen=None):
+        self.random_state, self.seen = random_state, [] if seen is None else seen
+
+    def get_params(self, deep=True):
+        return {"random_state": self.random_state, "seen": self.seen}
+
+    def set_params(self, random_state):
+        self.random_state = random_state
+        return self
+
+    def __sklearn_clone__(self):
+        return Seeded(self.random_state, self.seen)
+
+    def fit(self, X, y):
+        self.seen.append(self.random_state)
+        return super().fit(X, y)
+
+
+def test_random_states_that_are_not_set_follow_the_seed_on_a_cluster(client, tables):
+    folder, _, _ = tables
+    graph = rd.DistributedGraph.from_parquet(client, folder / "edges", folder / "nodes", blocks=2)
+    X, y, seen = graph.columns(["rooms"]), graph.vector("price"), []
+    for random_state in (0, 0, 1):
+        base = rd.DaskRegressor(Seeded(), folds=2, random_state=random_state)
+        base.fit(X, y, 1)
+        seen.append(base.estimator.seen)
+    assert seen[0] == seen[1] != seen[2]
+    assert len(set(seen[0])) == 3
+
+
+@pytest.mark.parametrize(("scale", "offset"), [(1e-160, 0.0), (1e155, 0.0), (1.0, 1e17)])
+def test_labels_that_floats_cannot_hold_are_refused_on_a_cluster(client, case, scale, offset):
+    residual = np.where(case.labelled, np.arange(case.n) * scale + offset, np.nan)
+    with pytest.raises(ValueError, match=r"floats do not hold their squares|subtract a constant from residual"):
+        rd.fit_correlation(client, residual, case.graph)
 
 
 def test_a_regressor_on_dask_arrays_is_cross_fitted(client, tables):
@@ -557,6 +684,39 @@ def _fails(part):
     raise ZeroDivisionError
 
 
+def test_what_a_killed_worker_left_half_written_is_no_part_of_the_result(halves, tmp_path, monkeypatch):
+    monkeypatch.setattr(output, "_write", _write_twice)
+    rd.write_parquet({"x": halves.vector(np.arange(halves.n_nodes))}, tmp_path / "out")
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["part-00000.parquet", "part-00001.parquet"]
+    assert pd.read_parquet(tmp_path / "out")["x"].tolist() == list(range(halves.n_nodes))
+
+
+def _write_twice(file, *parts, names):
+    file.with_name(f"{file.name}.0badf00d").write_bytes(b"half")
+    return WRITE(file, *parts, names=names)
+
+
+WRITE = output._write
+
+
+def test_an_old_result_is_put_back_where_the_new_one_cannot_be_moved_into_place(halves, tmp_path, monkeypatch):
+    values = halves.vector(np.arange(halves.n_nodes))
+    rd.write_parquet({"x": values}, tmp_path / "out")
+    rename = os.rename
+
+    def full_disk(source, target):
+        if str(source).endswith(".tmp"):
+            assert not (tmp_path / "out").exists()  # the old one has made room
+            raise OSError("no room")
+        rename(source, target)
+
+    monkeypatch.setattr(os, "rename", full_disk)
+    with pytest.raises(OSError, match="no room"):
+        rd.write_parquet({"x": values.map(np.negative)}, tmp_path / "out")
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert pd.read_parquet(tmp_path / "out")["x"].tolist() == list(range(halves.n_nodes))
+
+
 # Refusals
 
 
@@ -573,7 +733,7 @@ EDGES = {"source": [0, 1, 2], "target": [1, 2, 3], "w": [1.0, 1.0, 1.0]}
     [
         ({}, {"target": [1, 2, 9]}, {}, "edges name node 9 as target, which is not in nodes"),
         ({"id": list("abca")}, {"source": list("aab"), "target": list("bcc")}, {}, "nodes list 'a' more than once"),
-        ({}, {"w": [1.0, -2.0, 1.0]}, {"weight": "w"}, "weight is -2.0; weights must be finite"),
+        ({}, {"w": [1.0, -2.0, 1.0]}, {"weight": "w"}, r"weight is -2.0 at edge \(.*\); weights must be finite"),
         (
             {},
             {"source": [0, 1, 0], "target": [1, 0, 2], "w": [1.0, 5.0, 1.0]},
@@ -650,13 +810,27 @@ def test_a_scheduler_that_does_not_answer_is_named(monkeypatch):
         cli_scheduler.connected("tcp://127.0.0.1:9")
 
 
-@pytest.mark.slow
-def test_the_command_writes_predictions_and_tells_what_it_learned(client, tables, tmp_path):
-    folder, nodes, _ = tables
-    given = Tables(folder / "nodes", folder / "edges", Columns("price", weight="width"))
-    found = cli_scheduler.fit_on_cluster(client.scheduler.address, given, PARAMETERS, tmp_path / "out")
-    assert found["nodes"] == len(pd.read_parquet(tmp_path / "out")) == len(nodes)
-    assert found["alpha"]["edge"]["lower"] < found["alpha"]["edge"]["value"] < found["alpha"]["edge"]["upper"]
-    assert [label for label, _ in cli_scheduler.lines(found)] == [
-        *("Nodes", "Features", "Alpha", "R2", "Cluster", "Output"),
-    ]
+def test_the_command_writes_predictions_and_tells_what_it_learned(client, tmp_path, monkeypatch):
+    nodes, edges = town()
+    nodes = nodes.iloc[:27]
+    edges = edges[edges["source"].isin(nodes["id"]) & edges["target"].isin(nodes["id"])]
+    monkeypatch.chdir(tmp_path)
+    paths = " ".join(map(str, write(tmp_path, nodes, edges, "parquet")))
+    words = f"{paths} --target price --features size --weight width"
+    scheduler = f"--scheduler {client.scheduler.address}"
+    found = json.loads(run(f"fit {words} {scheduler} -o out --json"))
+    graph = Graph.from_pandas(edges, weight="width", nodes=nodes["id"])
+    y = nodes["price"].to_numpy()
+    model = residua.GraphRegressor("linear", logdet=residua.Lanczos()).fit(nodes[["size"]], y, graph=graph)
+    written = pd.read_parquet("out")
+    assert written["id"].tolist() == nodes["id"].tolist()
+    np.testing.assert_allclose(written["prediction"], model.predict(), rtol=1e-5, atol=1e-5)
+    assert (found["nodes"], found["edges"], found["labelled"]) == (27, graph.n_edges, int((~np.isnan(y)).sum()))
+    assert (found["features"], found["base"], found["predictions"]) == (["size"], "linear", "out")
+    alpha, (lower, upper) = model.alpha_["edge"], model.correlation_.interval()["edge"]
+    assert found["alpha"]["edge"] == pytest.approx({"value": alpha, "lower": lower, "upper": upper}, rel=1e-3)
+    assert found["beta"] == pytest.approx(model.beta_, rel=1e-5)
+    assert found["r2_corrected"] == pytest.approx(model.diagnose().r2_corrected, abs=0.02)  # of 64 draws
+    lines = cli_scheduler.lines(found)
+    assert [label for label, _ in lines] == ["Nodes", "Features", "Alpha", "R2", "Cluster", "Output"]
+    assert f"{alpha:+.4f}, 95 % interval [{lower:+.4f}" in dict(lines)["Alpha"]

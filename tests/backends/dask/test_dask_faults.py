@@ -15,7 +15,7 @@ from distributed import Client, get_worker
 
 import residua
 import residua.field
-from cluster import kill_worker, local_cluster, start, stop
+from cluster import kill_worker, local_cluster, product, start, stop
 from graphs import small_world
 from residua import distributed as rd
 
@@ -96,18 +96,23 @@ def scheduler():
         stop(process)
 
 
-def test_a_killed_scheduler_is_one_clear_error(scheduler):
+def test_a_killed_scheduler_is_one_clear_error(scheduler, monkeypatch):
     head, address = scheduler
     case = small_world(n=200)
+    gang, asked = rd.DistributedGraph.gang, threading.Event()
     with Client(address, timeout="30s", set_as_default=False) as client:
         client.wait_for_workers(1, timeout=30)
         graph = rd.DistributedGraph.from_graph(client, case.graph, blocks=2)
-        threading.Timer(0.3, head.kill).start()
+        rd.fit_correlation(client, residuals(case), graph, logdet=STRATEGY)
+        monkeypatch.setattr(rd.DistributedGraph, "gang", lambda *given: asked.set() or gang(*given))
+        killer = threading.Thread(target=lambda: asked.wait() and head.kill())
+        killer.start()
         began = time.monotonic()
         with pytest.raises(rd.SchedulerLost, match=f"scheduler at {address} is lost") as caught:
             again_and_again(lambda: rd.fit_correlation(client, residuals(case), graph, logdet=STRATEGY))
         assert time.monotonic() - began < 20
         assert "run this anew" in str(caught.value)
+        killer.join()
         client._timeout = 0.1  # closing need not wait for a scheduler that is gone
 
 
@@ -125,7 +130,7 @@ def test_a_fit_whose_workers_never_come_back_ends(monkeypatch):
         graph = rd.DistributedGraph.from_graph(client, small_world(n=50).graph)
         client.cluster.scale(0)
         with pytest.raises(rd.WorkersLost, match="has had no worker for"):
-            again_and_again(lambda: graph.S.product(graph.vector(np.ones((50, 1)))).to_numpy())
+            again_and_again(lambda: product(graph, np.ones((50, 1))))
 
 
 def test_importing_residua_does_not_import_dask():
@@ -137,4 +142,4 @@ def test_importing_residua_does_not_import_dask():
 def test_without_dask_the_error_names_the_extra():
     code = "import sys; sys.modules['distributed'] = None; import residua.distributed"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert 'pip install "residua[dask]"' in run.stderr.splitlines()[-1]
+    assert 'in your checkout of residua run: pip install ".[dask]"' in run.stderr.splitlines()[-1]

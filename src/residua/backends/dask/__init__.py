@@ -3,17 +3,17 @@
     w_b = S_b [v_b, halo_b]        halo_b: the rows of other blocks that block b has a neighbour in
 
 A gang of tasks, one for each block, runs the model of one machine on its own rows; products fetch the halo, and
-inner products are summed over the gang. Needs the extra ``residua[dask]``.
+inner products are summed over the gang. Needs the extra ``dask``.
 """
 
 from __future__ import annotations
 
+from residua.extras import needs
+
 try:
     import distributed  # noqa: F401
 except ImportError as error:
-    raise ImportError(
-        f'residua.backends.dask needs Dask ({error}); pip install "residua[dask]", or use residua on one machine.'
-    ) from None
+    raise ImportError(needs("residua.backends.dask", "Dask", "dask", error, "use residua on one machine")) from None
 
 from residua.backends.dask.base import DaskRegressor, LinearBase
 from residua.backends.dask.cluster import SchedulerLost, WorkersLost

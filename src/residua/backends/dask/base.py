@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.base import clone
 
 from residua.backends.dask.exchange import Gang
 from residua.backends.dask.vectors import Vector, from_numpy
 from residua.bases import linear
-from residua.bases.base import Task
+from residua.bases.base import Base, Outcome, Task
 from residua.bases.registry import LINEAR
+from residua.bases.scikit import seeded
 from residua.validation import check_choice, check_count
 
 
@@ -79,7 +79,7 @@ class DaskRegressor:
     folds : int
         Of the cross-fitting.
     random_state : int
-        Which node is in which fold.
+        Which node is in which fold, and the random states of the estimator that are not set.
     """
 
     def __init__(self, estimator: Any, folds: int = 5, random_state: int = 0):
@@ -95,15 +95,16 @@ class DaskRegressor:
         """Learn from the labelled nodes; return their out-of-fold residuals (n,), NaN elsewhere."""
         starts = np.cumsum(y.sizes) - y.sizes
         fold = y.map(_folds, starts, folds=self.folds, seed=self.random_state)
+        rng = np.random.default_rng(self.random_state)
         found = []
         for k in range(self.folds):
-            fitted = self._fitted(X, y, columns, fold.map(lambda fold, k: (fold >= 0) & (fold != k), k=k))
+            fresh, others = seeded(self.estimator, rng), fold.map(lambda fold, k: (fold >= 0) & (fold != k), k=k)
+            fitted = self._fitted(fresh, X, y, columns, others)
             found.append(_predicted(fitted, _rows(X, fold.map(lambda fold, k: fold == k, k=k)), columns))
-        self.estimator_ = self._fitted(X, y, columns, fold.map(lambda fold: fold >= 0))
+        self.estimator_ = self._fitted(seeded(self.estimator, rng), X, y, columns, fold.map(lambda fold: fold >= 0))
         return y.map(_out_of_fold, fold, *found)
 
-    def _fitted(self, X: Vector, y: Vector, columns: int, mask: Vector) -> Any:
-        fresh = clone(self.estimator, safe=False)  # a deep copy where it has no parameters
+    def _fitted(self, fresh: Any, X: Vector, y: Vector, columns: int, mask: Vector) -> Any:
         if hasattr(self.estimator, "client") and hasattr(fresh, "client"):  # which a clone forgets
             fresh.client = self.estimator.client
         return fresh.fit(_rows(X, mask).to_dask(columns), _rows(y, mask).to_dask())
@@ -111,6 +112,23 @@ class DaskRegressor:
     def predict(self, X: Vector, columns: int) -> Vector:
         """Return predictions (n,) for every node."""
         return _predicted(self.estimator_, X, columns)
+
+
+class FittedElsewhere(Base):
+    """What one block has of a base that was fitted before, by all workers: its residuals and predictions (n,)."""
+
+    name = "elsewhere"
+
+    def __init__(self, residual: np.ndarray, predicted: np.ndarray):
+        self.residual, self.predicted = residual, predicted
+
+    def _fit(self, task: Task, correlation: Any) -> Outcome:
+        left = self.residual[task.labelled]
+        return Outcome(left, left)
+
+    def predict(self, graph: Any, X: np.ndarray) -> np.ndarray:
+        """Return predictions (n,), as they were made."""
+        return self.predicted
 
 
 def _rows(values: Vector, mask: Vector) -> Vector:

@@ -22,6 +22,7 @@ from distributed.comm.core import CommClosedError
 from numba.core import config
 
 from residua.backends.dask.exchange import Gang, PeerLost, close_boxes, open_boxes
+from residua.caller import warn
 
 POLL = 2.0  # seconds between two looks at the cluster while a result is awaited
 PATIENCE = 60.0  # seconds without any worker before a fit gives up
@@ -160,7 +161,7 @@ class Cluster:
             self.client.replicate(futures, n=2)
         small = self.fetch(self.each(lambda result: result[0], futures))
         for category, message in dict.fromkeys(warning for _, _, recorded in small for warning in recorded):
-            warnings.warn(message, category, stacklevel=4)
+            warn(message, category)
         value, names, _ = small[0]
         return value, {name: self.each(lambda result, name: result[1][name], futures, name=name) for name in names}
 

@@ -6,12 +6,15 @@ S = D^-1/2 A D^-1/2,   rows in the order of the node table, cut into blocks of n
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from distributed import Client, Future
 
+from residua.arrays import as_floats
 from residua.backends.dask.blocks import Block, even_bounds, make_block
 from residua.backends.dask.cluster import Cluster
 from residua.backends.dask.exchange import Gang
@@ -19,6 +22,7 @@ from residua.backends.dask.matrix import BlockGraph
 from residua.backends.dask.tables import NodeTable, build_blocks, edge_rows, frame_parts, placed_edges, read_frame
 from residua.backends.dask.vectors import Vector, from_numpy
 from residua.graph import Graph
+from residua.graph.alignment import align
 from residua.validation import check_count, check_graph
 
 
@@ -40,7 +44,7 @@ class DistributedGraph:
     def __init__(self, blocks: Sequence[Future], ids: Vector, table: NodeTable | None = None):
         self.cluster, self.blocks, self.ids, self.table, self.n_nodes = ids.cluster, list(blocks), ids, table, len(ids)
         halo, entries, loops = zip(*self.cluster.fetch(self.cluster.each(Block.counts, blocks)), strict=True)
-        self.S = BlockMatrix(self, ids.sizes, np.array(halo))
+        self.S = BlockMatrix(ids.sizes, np.array(halo))
         if not sum(entries):
             raise ValueError(f"graph has no edges ({self.n_nodes} nodes); give at least one edge of positive weight.")
         self.n_edges = (sum(entries) + sum(loops)) // 2
@@ -136,7 +140,10 @@ class DistributedGraph:
         return self.table.numbers(list(names))
 
     def vector(self, values: Any, name: str = "values") -> Vector:
-        """Return a number for each node, given as a column of the node table, an array in their order, or a Vector."""
+        """Return a number for each node, given as a column of the node table, an array in their order, or a Vector.
+
+        A pandas Series or DataFrame is matched by id, as on one machine.
+        """
         if isinstance(values, str):
             return self.columns([values]).map(lambda column: column[:, 0])
         if isinstance(values, Vector):
@@ -145,12 +152,15 @@ class DistributedGraph:
                     f"{name} has parts of {values.sizes.tolist()} rows but graph has {self.S.sizes.tolist()}."
                 )
             return values
-        array = np.asarray(values, float)
+        if isinstance(values, pd.DataFrame | pd.Series):
+            values = align(values, self.ids.to_numpy(), name, unknown=True, called="graph.ids.to_numpy()")
+        array = as_floats(values, name)
         if array.shape[:1] != (self.n_nodes,):
             raise ValueError(f"{name} has shape {array.shape} but graph has {self.n_nodes} nodes; give a row for each.")
         return from_numpy(self.cluster, array, self.S.sizes)
 
 
+@dataclass(frozen=True)
 class BlockMatrix:
     """S of a distributed graph.
 
@@ -162,14 +172,10 @@ class BlockMatrix:
         Rows that a block (first index) needs of another.
     """
 
-    def __init__(self, graph: DistributedGraph, sizes: np.ndarray, halo: np.ndarray):
-        self.graph, self.sizes, self.halo = graph, sizes, halo
+    sizes: np.ndarray
+    halo: np.ndarray
 
     @property
     def moved_rows(self) -> int:
         """Rows of a vector that travel in one product."""
         return int(self.halo.sum())
-
-    def product(self, vector: Vector) -> Vector:
-        """Return ``S v`` of v (n, k)."""
-        return self.graph.gang(lambda graph, V: (None, {"product": graph.S @ V}), vector)[1]["product"]

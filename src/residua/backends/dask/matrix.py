@@ -18,7 +18,6 @@ from residua.backends.dask.blocks import Block
 from residua.backends.dask.exchange import Gang
 from residua.backends.dask.noise import hashed_noise
 from residua.linalg import Matrix, Sparse
-from residua.linalg.kernels import rows as kernels
 from residua.linalg.kernels.traces import low_traces, power_traces
 from residua.linalg.operator import Given, Noise, connected_components
 from residua.linalg.workspace import cached_property
@@ -75,16 +74,8 @@ class RowBlock(Matrix):
     def combine(
         self, V: np.ndarray, p: np.ndarray, Z: Given = None, q: Given = None, out: Given = None, inner: bool = True
     ) -> tuple[np.ndarray, np.ndarray]:
-        S, k = self.local, V.shape[1]
-        E = self.with_halo(np.asarray(V, self.dtype))
-        out = np.empty((self.n_local, k)) if out is None else out
-        small, blocks = S.dealt(k)
-        dots = np.zeros((len(blocks) - 1, k))
-        if k:
-            Z, q = (None, None) if Z is None else (np.ascontiguousarray(Z, float), np.asarray(q, float))
-            matrix = (blocks, *S.arrays, *S.coded)
-            kernels.combine_columns(small, *matrix, E, np.asarray(p, float), Z, q, out, dots if inner else None)
-        return out, self.rows.sum(dots.sum(axis=0)) if inner else np.empty(0)
+        out, dots = self.local.combine(self.with_halo(np.asarray(V, self.dtype)), p, Z, q, out, inner)
+        return out, self.rows.sum(dots) if inner else dots
 
     def submatrix(self, rows: np.ndarray) -> RowBlock:
         """Return the principal submatrix on ``rows``: positions here, in increasing order."""

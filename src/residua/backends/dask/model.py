@@ -5,7 +5,6 @@ Nothing here is mathematics: members call ``residua.field`` and ``residua.bases`
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -17,12 +16,13 @@ from residua.backends.dask.matrix import BlockGraph
 from residua.backends.dask.vectors import Vector
 from residua.bases.base import Base
 from residua.bases.neighbours import neighbour_features as features_of
+from residua.caller import warn
 from residua.field import Conditional, CorrelationFit, Correlator
 from residua.field.observed import Observed
 from residua.field.propagation import fill
 from residua.graph import Graph
 from residua.linalg import Lanczos
-from residua.validation import MIN_LABELS, check_count
+from residua.validation import MIN_LABELS, check_count, check_digits
 
 Found = tuple[Any, dict[str, Any]]  # of a member: a small value, and columns at its rows
 
@@ -114,11 +114,14 @@ class ObservedOnCluster:
     X: Vector | None = None
     base: Base | None = None
 
-    def interval(self, a: np.ndarray, t: int, coverage: float) -> tuple[float, float]:
-        return self._ask("interval", a, t, coverage)
+    def interval(self, a: np.ndarray, t: int, drop: float) -> tuple[float, float]:
+        return self._ask("interval", a, t, drop)
 
     def log_likelihood(self, a: np.ndarray) -> float:
         return self._ask("log_likelihood", a)
+
+    def restricted_log_likelihood(self, a: np.ndarray) -> float:
+        return self._ask("restricted_log_likelihood", a)
 
     def _ask(self, question: str, *given: Any) -> Any:
         seen, base = self.seen, self.base
@@ -202,7 +205,7 @@ def propagate(client: Client, values: Any, graph: Any, *, fallback: float | None
         filled, unreached = fill(values, check_labels(graph, values, "values", 1), graph, fallback)
         count, number = graph.rows.count(unreached), graph.rows.max(np.max(filled[unreached], initial=-np.inf))
         if count:
-            warnings.warn(f"{count} nodes are in components without a label; they get {number:.4g}.", stacklevel=2)
+            warn(f"{count} nodes are in components without a label; they get {number:.4g}.")
         return None, {"filled": filled}
 
     return graph.gang(member, graph.vector(values))[1]["filled"]
@@ -241,6 +244,7 @@ def check_labels(graph: BlockGraph, y: np.ndarray, name: str, least: int = MIN_L
     count = graph.rows.count(labelled)
     if count < least:
         raise ValueError(f"{name} has {count} known values; at least {least} are needed.")
+    check_digits(y[labelled], name, graph.rows)
     return labelled
 
 

@@ -12,20 +12,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from residua.atomic import check_folder_of, write_atomically
 from residua.backends.dask.vectors import Vector
 
 
 def check_folder(path: str | os.PathLike[str]) -> Path:
     """Return a place where a folder can be made, or refuse it before the work is done."""
     target = Path(path).absolute()
-    if not target.parent.is_dir():
-        raise FileNotFoundError(
-            f"output={str(path)!r} cannot be written: there is no folder {target.parent}; create it."
-        )
+    check_folder_of(target, f"output={str(path)!r}")
     if target.exists() and not (target.is_dir() and all(p.suffix == ".parquet" for p in target.iterdir())):
         raise ValueError(f"output={str(path)!r} is there and is no Parquet folder; name another.")
-    if not os.access(target.parent, os.W_OK):
-        raise PermissionError(f"output={str(path)!r} cannot be written: no permission in {target.parent}.")
     return target
 
 
@@ -72,8 +68,6 @@ def write_parquet(columns: Mapping[str, Vector], path: str | os.PathLike[str]) -
 def _write(file: Path, *parts: Any, names: list[str]) -> int:
     """Write one part, under another name until it is whole: a task may be run again after its worker was killed."""
     frame = pd.DataFrame({name: np.asarray(part) for name, part in zip(names, parts, strict=True)})
-    temporary = file.with_name(f"{file.name}.{secrets.token_hex(4)}")
     file.parent.mkdir(exist_ok=True)  # a worker that does not share the folder writes into one of its own
-    frame.to_parquet(temporary, index=False)
-    os.replace(temporary, file)
+    write_atomically(file, lambda out: frame.to_parquet(out, index=False), "writing a part of the predictions")
     return len(frame)

@@ -16,15 +16,16 @@ import numpy as np
 from distributed import Client
 
 from residua.backends.dask import model
-from residua.backends.dask.base import DaskRegressor, LinearBase, no_features
+from residua.backends.dask.base import DaskRegressor, FittedElsewhere, LinearBase, no_features
 from residua.backends.dask.graph import DistributedGraph
 from residua.backends.dask.model import Found
 from residua.backends.dask.output import check_folder, write_parquet
 from residua.backends.dask.vectors import Vector
-from residua.bases.base import Base, Outcome, Task
+from residua.bases.base import Base, Task
 from residua.bases.registry import BASES
-from residua.field import Conditional, CorrelationFit, Correlator
-from residua.field.prediction import Prediction
+from residua.diagnosis import r2_of_errors
+from residua.field import CorrelationFit, Correlator
+from residua.field.fitted import FittedField
 from residua.intervals import conformal_quantile
 from residua.linalg import Lanczos
 from residua.validation import check_count, check_share
@@ -192,30 +193,18 @@ def _features(client: Client, graph: DistributedGraph, names: list[str], hops: i
 
 def _member(base: Base | None, target: str, strategy: Lanczos, coverage: float, draws: int) -> Callable[..., Found]:
     """Return what a member does: fit a linear base with the correlation, or that of what another left, and predict."""
-    drawn: Any = {"draws": draws, "random_state": strategy.random_state}
 
     def member(graph: Any, y: np.ndarray, X: np.ndarray, *elsewhere: np.ndarray) -> Found:
         labelled = model.check_labels(graph, y, f"nodes, column {target!r}")
         correlator = Correlator(graph, labelled, strategy)
-        if base is None:
-            left, predicted = elsewhere[0][labelled], elsewhere[1]
-            outcome, design = Outcome(left, left, correlator(left)), None
-        else:
-            task = Task(graph, X, y, labelled, folds=2, random_state=strategy.random_state)
-            outcome, predicted, design = base.fit(task, correlator), base.predict(graph, X), base.design(X)
+        own = FittedElsewhere(*elsewhere) if base is None else base
+        seed = strategy.random_state
+        outcome = own.fit(Task(graph, X, y, labelled, folds=2, random_state=seed), correlator)
         fit = cast(CorrelationFit, outcome.correlation)
-        conditional = Conditional(graph, labelled, fit.alpha, fit.beta, design=design, **drawn)
-        residual = np.full(len(y), np.nan)
-        residual[labelled] = outcome.residual
-        errors = outcome.base_out_of_fold_error
-        n, total, squares = graph.rows.sum(np.array([len(errors), y[labelled].sum(), errors @ errors]))
-        found = Prediction(graph, y, predicted, residual, conditional, squares / n)
+        learned = fit.alpha, fit.alpha_stderr, fit.beta
+        found = FittedField(graph, X, y, own, outcome, *learned, random_state=seed, draws=draws).prediction
         width = conformal_quantile(found.scores, coverage, graph.rows)
-        left_out = found.leave_one_out.error
-        error, spread = graph.rows.sum(np.array([left_out @ left_out, ((y[labelled] - total / n) ** 2).sum()]))
-        r2 = float(1 - error / max(spread, np.finfo(float).tiny))
-        mean, margin = found.mean, width * found.std
-        columns = {"prediction": mean, "std": found.std, "lower": mean - margin, "upper": mean + margin}
-        return (base, model.without_rows(fit), width, r2), columns | {"base": predicted, "correction": mean - predicted}
+        r2 = r2_of_errors(y[labelled], found.out_of_sample_error, graph.rows)
+        return (base, model.without_rows(fit), width, r2), found.columns(width)
 
     return member

@@ -21,13 +21,13 @@ from typing import Any
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
-import scipy.sparse as sp
 from distributed import Future
 
 from residua.backends.dask.blocks import Block, even_bounds, make_block
 from residua.backends.dask.cluster import Cluster
 from residua.backends.dask.vectors import Vector
-from residua.graph.adjacency import AGREE
+from residua.graph.adjacency import EdgeList, Symmetry, check_agreement, check_weights, directed
+from residua.graph.ids import as_ids as ids_of_one_kind
 from residua.graph.ids import show
 
 
@@ -66,12 +66,19 @@ def frame_parts(cluster: Cluster, frame: Any, columns: Iterable[str]) -> list[Fu
 
 
 def as_ids(column: pd.Series, name: str) -> np.ndarray:
-    """Return ids as int64 where all are whole numbers, else as text."""
+    """Return ids as int64 where all are whole numbers, else as text; what is neither is refused, part by part."""
     if column.isna().any():
         raise ValueError(f"{name} has an empty cell; fill in the id, or drop the row.")
-    if pd.api.types.is_integer_dtype(column.dtype):
-        return column.to_numpy(np.int64)
-    return column.astype(str).to_numpy(object)
+    ids = ids_of_one_kind(column, name)
+    if pd.api.types.is_float_dtype(ids.dtype) and (ids == np.floor(ids)).all():
+        ids = ids.astype(np.int64)
+    if ids.dtype == np.int64 or pd.api.types.is_integer_dtype(column.dtype):
+        if ids.dtype != np.int64 and len(ids):
+            raise ValueError(f"{name} has {ids.max()}, more than 64 bits hold with a sign; write ids as text.")
+        return ids.to_numpy(np.int64)
+    if not pd.api.types.is_string_dtype(ids):
+        raise ValueError(f"{name} has {show(ids.iloc[0])} of dtype {column.dtype}; ids are whole numbers or text.")
+    return ids.astype(object).to_numpy()
 
 
 class NodeTable:
@@ -135,12 +142,8 @@ def edge_rows(frame: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
     rows = {end: as_ids(frame[names[end]], f"edges, column {names[end]!r}") for end in ("source", "target")}
     if "weight" in names:
         rows["weight"] = weight = frame[names["weight"]].to_numpy(float, na_value=np.nan)
-        wrong = ~((weight >= 0) & np.isfinite(weight))
-        if wrong.any():
-            raise ValueError(
-                f"edges, column {names['weight']!r}: the weight is {weight[np.argmax(wrong)]}; weights must be finite "
-                "and not negative."
-            )
+        called = f"edges, column {names['weight']!r}: the weight"
+        check_weights(weight, called, lambda k: f"edge ({show(rows['source'][k])}, {show(rows['target'][k])})")
     return pd.DataFrame(rows, copy=False)
 
 
@@ -150,7 +153,11 @@ def edge_rows(frame: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
 def placed_edges(edges: Sequence[Future], ids: Vector, skip_unknown: bool) -> list[Future]:
     """Return edges whose ends are places, in as many parts as there are buckets or were parts."""
     cluster, starts = ids.cluster, np.cumsum(ids.sizes) - ids.sizes
-    low, *others = set(ids.partials(_id_of_first_row, starts))
+    begins = set(ids.partials(_id_of_first_row, starts))
+    kinds = {kind for kind, _ in begins}
+    if len(kinds) > 1:
+        raise TypeError("nodes have ids that are numbers in some parts and text in others; write all of them as text.")
+    (kind, low), *others = begins
     if low is not None and not others:
         index = pd.RangeIndex(low, low + len(ids))
         return [cluster.run(_numbered_ends, part, index, skip_unknown) for part in edges]
@@ -158,15 +165,27 @@ def placed_edges(edges: Sequence[Future], ids: Vector, skip_unknown: bool) -> li
     places = ids.map(lambda ids, start: _buckets(pd.Series(np.arange(len(ids)) + start, ids), ids, count), starts)
     known = _dealt(cluster, places.parts, count)
     for end in ("source", "target"):
-        split = [cluster.run(lambda rows, end: _buckets(rows, rows[end].to_numpy(), count), p, end) for p in edges]
+        split = [cluster.run(lambda rows, end: _buckets(rows, _ends(rows, end, kind), count), p, end) for p in edges]
         edges = cluster.each(_found_ends, known, _dealt(cluster, split, count), end=end, skip_unknown=skip_unknown)
     return list(edges)
 
 
-def _id_of_first_row(ids: np.ndarray, start: int) -> int | None:
-    """Return the id that row 0 has where ids count up by one; None where those of this part do not."""
+def _id_of_first_row(ids: np.ndarray, start: int) -> tuple[str, int | None]:
+    """Return the kind of ids, and the id that row 0 has where they count up by one; None where this part's do not."""
     counts_up = ids.dtype == np.int64 and (np.diff(ids) == 1).all()
-    return int(ids[0] - start) if counts_up else None
+    return ids.dtype.kind, int(ids[0] - start) if counts_up else None
+
+
+def _ends(rows: pd.DataFrame, end: str, kind: str) -> np.ndarray:
+    """Return the ids at one end, of the kind that those of nodes have."""
+    ids = rows[end].to_numpy()
+    if len(ids) and ids.dtype.kind != kind:
+        words = {"i": "numbers", "O": "text"}
+        raise TypeError(
+            f"edges have {end} ids that are {words[ids.dtype.kind]}, such as {show(ids[0])}, but nodes have "
+            f"{words[kind]}; write both as numbers, or both as text."
+        )
+    return ids
 
 
 def _buckets(rows: Any, ids: np.ndarray, count: int) -> list[Any]:
@@ -183,9 +202,7 @@ def _dealt(cluster: Cluster, splits: Sequence[Future], count: int) -> list[list[
 def _numbered_ends(rows: pd.DataFrame, index: pd.Index, skip_unknown: bool) -> pd.DataFrame:
     """Replace ids that are numbers in a range by their places."""
     for end in ("source", "target"):
-        if rows[end].dtype != np.int64:
-            first = show(rows[end].iloc[0])
-            raise TypeError(f"edges have {end} ids that are text, such as {first}, but nodes have numbers.")
+        _ends(rows, end, "i")
         rows = _positions(rows, end, index, skip_unknown)
     return rows
 
@@ -217,40 +234,27 @@ def _positions(rows: pd.DataFrame, end: str, index: pd.Index, skip_unknown: bool
 
 def build_blocks(cluster: Cluster, edges: Sequence[Future], bounds: np.ndarray, self_loops: bool) -> list[Future]:
     """Return blocks of A from edges whose ends are places."""
-    parts = _dealt(cluster, [cluster.run(_by_block, part, bounds) for part in edges], cluster.blocks)
-    return cluster.each(_block, parts, range(cluster.blocks), bounds=bounds, self_loops=self_loops)
+    split = [cluster.run(_by_block, part, bounds, self_loops) for part in edges]
+    parts = _dealt(cluster, split, cluster.blocks)
+    return cluster.each(_block, parts, bounds[:-1], np.diff(bounds), bounds=bounds)
 
 
-def _by_block(rows: pd.DataFrame, bounds: np.ndarray) -> list[list[pd.DataFrame]]:
+def _by_block(rows: pd.DataFrame, bounds: np.ndarray, self_loops: bool) -> list[list[pd.DataFrame]]:
     """Return for each block the edges from it, and those to it turned round."""
+    rows = rows if self_loops else rows[rows["source"] != rows["target"]]
     turned = rows.rename(columns={"source": "target", "target": "source"})
     return [[side[side["source"].between(a, b, "left")] for side in (rows, turned)] for a, b in pairwise(bounds)]
 
 
-def _block(parts: list[list[pd.DataFrame]], b: int, bounds: np.ndarray, self_loops: bool) -> Block:
+def _block(parts: list[list[pd.DataFrame]], first: int, size: int, bounds: np.ndarray) -> Block:
     """Return one block of A, by the rules of ``Graph``: an edge may be listed in both directions, with one weight."""
-    first, last = bounds[b], bounds[b + 1]
-    sides = [pd.concat(side) for side in zip(*parts, strict=True)]
-    F, B = (_directed(rows, first, (last - first, bounds[-1]), self_loops) for rows in sides)
-    _check_agreement(F, B, first)
+    sides = (pd.concat(side) for side in zip(*parts, strict=True))
+    F, B = (directed(_edge_list(rows, first), (size, bounds[-1])) for rows in sides)
+    check_agreement(F, B, lambda i, j: (f"row {i + first} of nodes", f"row {j} of nodes"), Symmetry("rows"))
     return make_block(F.maximum(B).tocsr(), first, bounds)
 
 
-def _directed(rows: pd.DataFrame, first: int, shape: tuple[int, int], self_loops: bool) -> sp.csr_array:
-    """Return sums over repeated rows, without zeros."""
-    rows = rows if self_loops else rows[rows["source"] != rows["target"]]
-    weight = rows["weight"].to_numpy() if "weight" in rows else np.ones(len(rows))
-    F = sp.coo_array((weight, (rows["source"].to_numpy() - first, rows["target"].to_numpy())), shape=shape).tocsr()
-    F.eliminate_zeros()
-    return F
-
-
-def _check_agreement(F: sp.csr_array, B: sp.csr_array, first: int) -> None:
-    F, B = F.multiply(B.astype(bool)).tocsr(), B.multiply(F.astype(bool)).tocsr()
-    wrong = (abs(F - B) > F.maximum(B) * AGREE).tocoo()
-    if wrong.nnz:
-        i, j = wrong.row[0], wrong.col[0]
-        raise ValueError(
-            f"weight of the edge between rows {i + first} and {j} of nodes is {F[i, j]}, but {B[i, j]} where it is "
-            "listed the other way round; an edge is undirected: make the weights agree."
-        )
+def _edge_list(rows: pd.DataFrame, first: int) -> EdgeList:
+    """Return edges whose sources are counted from row ``first`` on."""
+    weight = rows["weight"].to_numpy() if "weight" in rows else None
+    return EdgeList(rows["source"].to_numpy() - first, rows["target"].to_numpy(), weight)
