@@ -7,12 +7,12 @@ import numpy as np
 
 from residua.bases.networks.checkpoint import Checkpoint, _read
 from soak.mutations import damaged
-from soak.verdicts import Judge, PromiseBroken, nothing_runs, until
+from soak.verdicts import Budget, Judge, PromiseBroken, nothing_runs, until
 
 MARK = "of this fit"
 
 
-def run(budget_seconds: float, random_state: int) -> dict[str, float]:
+def run(budget: Budget, random_state: int) -> dict[str, float]:
     """Read damaged checkpoints; what is accepted is what was written."""
     judge = Judge()
     state = {"run": np.arange(3.0), "net.weight": np.ones((4, 3), np.float32), "adam.0.step": np.array(7.0)}
@@ -20,7 +20,7 @@ def run(budget_seconds: float, random_state: int) -> dict[str, float]:
         path = Path(folder) / "run.ckpt"
         Checkpoint(path, MARK).section("0").keep(state)
         good = path.read_bytes()
-        for k in until(budget_seconds):
+        for k in until(budget):
             data = damaged(good, np.random.default_rng([random_state, k]))
             path.write_bytes(data)
             judge.judge(data, lambda: _use(path, state), str(path))

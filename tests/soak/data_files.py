@@ -14,7 +14,7 @@ from residua.datasets import Dataset, load_contacts, load_county, load_transport
 from residua.reproduction.datasets import files
 from residua.reproduction.datasets.twitch import COUNTRIES
 from soak.mutations import damaged, damaged_json
-from soak.verdicts import Judge, nothing_runs, until
+from soak.verdicts import Budget, Judge, nothing_runs, until
 
 N = 14
 Files = dict[str, bytes]
@@ -107,7 +107,7 @@ def past_the_checksums(folder: Path) -> Iterator[None]:
         yield
 
 
-def run(budget_seconds: float, random_state: int) -> dict[str, float]:
+def run(budget: Budget, random_state: int) -> dict[str, float]:
     """Load data sets of which one file is damaged; numbers that come of it are finite or missing."""
     judge = Judge()
     with tempfile.TemporaryDirectory() as name:
@@ -120,7 +120,7 @@ def run(budget_seconds: float, random_state: int) -> dict[str, float]:
         with past_the_checksums(folder):
             for _, load, _ in SETS.values():
                 load(folder)
-            for k in until(budget_seconds):
+            for k in until(budget):
                 _try(judge, folder, good, np.random.default_rng([random_state, k]), list(SETS)[k % len(SETS)])
     return dict(judge.counts)
 

@@ -22,7 +22,7 @@ from residua.bases.networks import checkpoint
 from residua.io.tables import write_table
 from residua.views.page.html import write_report
 from soak.processes import Setting, begin, command, command_for, finished, others, said
-from soak.verdicts import until
+from soak.verdicts import Budget, until
 from soak.victims import EPOCHS, fetch_from, slow_server
 from tables import town, write
 
@@ -68,7 +68,7 @@ def failing(rng: np.random.Generator, size: int) -> Iterator[int]:
             yield code
 
 
-def run(budget_seconds: float, random_state: int) -> dict[str, float]:
+def run(budget: Budget, random_state: int) -> dict[str, float]:
     """Models, tables, reports and checkpoints, written where there is no room, over good ones."""
     counts = {"writes refused": 0, "trainings that went on": 0}
     graph = residua.Graph.from_edges(range(40), range(1, 41))
@@ -86,7 +86,7 @@ def run(budget_seconds: float, random_state: int) -> dict[str, float]:
         for file, writer in writers.items():
             writer(folder / file)
         good = {file: (folder / file).read_bytes() for file in writers}
-        for k in until(budget_seconds):
+        for k in until(budget):
             rng = np.random.default_rng([random_state, k])
             file = list(writers)[k % len(writers)] if k % 40 else "m.residua"
             refuse_write(writers[file], folder / file, len(good[file]), rng)
@@ -139,7 +139,7 @@ def train_without_room(folder: Path, rng: np.random.Generator) -> None:
     path.unlink()
 
 
-def commands(budget_seconds: float, random_state: int) -> dict[str, float]:
+def commands(budget: Budget, random_state: int) -> dict[str, float]:
     """Every command that writes, with little room and without rights, once whatever the time."""
     size = int(np.random.default_rng(random_state).integers(100, 3000))
     return {"commands refused": len(commands_without_room(size)) + len(commands_without_rights())}

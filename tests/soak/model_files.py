@@ -20,7 +20,7 @@ import residua
 from residua import Graph, GraphRegressor
 from residua.io.tables import Columns, read_tables
 from soak.mutations import damaged, damaged_json
-from soak.verdicts import Judge, PromiseBroken, nothing_runs, until
+from soak.verdicts import Budget, Judge, PromiseBroken, nothing_runs, until
 from tables import town, write
 
 N = 40
@@ -179,7 +179,7 @@ KINDS: tuple[Callable[[Members, np.random.Generator], bytes], ...] = (
 )
 
 
-def run(budget_seconds: float, random_state: int) -> dict[str, float]:
+def run(budget: Budget, random_state: int) -> dict[str, float]:
     """Load damaged model files; one that loads has to predict finite numbers, or say why it does not."""
     models = [members_of(saved(model)) for model in good_models().values()]
     judge = Judge()
@@ -188,7 +188,7 @@ def run(budget_seconds: float, random_state: int) -> dict[str, float]:
         for members in models:
             path.write_bytes(zipped([*members.items()]))
             _use(path)  # what is imported on first use is here before anybody watches
-        for k in until(budget_seconds):
+        for k in until(budget):
             rng = np.random.default_rng([random_state, k])
             data = KINDS[k % len(KINDS)](models[rng.integers(len(models))], rng)
             path.write_bytes(data)

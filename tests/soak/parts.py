@@ -1,4 +1,4 @@
-"""The parts of a soak: each a function(budget_seconds, random_state) that counts what it tried, and raises where a
+"""The parts of a soak: each a function(budget, random_state) that counts what it tried, and raises where a
 promise is broken.
 
 A further part is one line here: its name, where its function is (a module of ``tests`` and a function in it), and its
@@ -27,6 +27,7 @@ class Part(NamedTuple):
 PARTS: dict[str, Part] = {
     "model files": Part("soak.model_files:run", 3),
     "tables": Part("soak.table_files:run", 3),
+    "tables matched by id": Part("soak.tables_by_id:run", 1),
     "maps": Part("soak.shape_files:run", 1),
     "data sets": Part("soak.data_files:run", 2),
     "checkpoints": Part("soak.checkpoint_files:run", 1),
@@ -38,4 +39,5 @@ PARTS: dict[str, Part] = {
     "commands without room or rights": Part("soak.full_disks:commands", 0.5),
     "numerical edges": Part("nasty:explore", 2),
     "calibration": Part("true_draws:soak", 2),
+    "null data": Part("null_data:soak", 2),
 }

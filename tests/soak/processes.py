@@ -9,6 +9,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -112,9 +113,27 @@ def said(folder: Path) -> list[str]:
     return (folder / LOG).read_text(encoding="utf-8", errors="replace").splitlines()
 
 
-def killed(process: Any, after: float) -> bool:
-    """Kill a process after so many seconds; False where it had come to its end."""
-    process.join(after)
+def wait_for_changes(process: Any, folder: Path, count: int, seconds: float = 120.0) -> None:
+    """Wait until files of a folder were seen to change so often, or the process has come to its end."""
+    before, end = _looks(folder), time.monotonic() + seconds
+    while count and process.exitcode is None:
+        assert time.monotonic() < end, said(folder)
+        process.join(0.002)
+        now = _looks(folder)
+        count, before = count - (now != before), now
+
+
+def _looks(folder: Path) -> dict[str, tuple[int, int]]:
+    """Size and time of every file below a folder."""
+    found = {}
+    for path in folder.rglob("*"):
+        with suppress(OSError):  # it was moved meanwhile
+            found[str(path)] = (path.stat().st_size, path.stat().st_mtime_ns)
+    return found
+
+
+def killed(process: Any) -> bool:
+    """Kill a process; False where it had come to its end."""
     if process.exitcode is None:
         os.kill(process.pid, signal.SIGKILL)
     return finished(process) == -signal.SIGKILL
@@ -127,9 +146,8 @@ class Stop(NamedTuple):
     computing: float
 
 
-def interrupted(process: Any, after: float, folder: Path) -> Stop:
-    """Send Ctrl-C after so many seconds, and wait for the end."""
-    process.join(after)
+def interrupted(process: Any, folder: Path) -> Stop:
+    """Send Ctrl-C, and wait for the end."""
     used, start = _computed(process.pid), time.perf_counter()
     os.kill(process.pid, signal.SIGINT)
     finished(process)

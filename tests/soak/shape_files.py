@@ -8,7 +8,7 @@ import numpy as np
 
 from residua.views.page.shapes import centres, is_geographic, read_shapes, snapped
 from soak.mutations import damaged, damaged_json
-from soak.verdicts import Judge, nothing_runs, until
+from soak.verdicts import Budget, Judge, nothing_runs, until
 
 SIDE = 3
 NODES = np.array([f"{x}-{y}" for x in range(SIDE) for y in range(SIDE)], object)
@@ -43,13 +43,13 @@ def topojson() -> dict:
     }
 
 
-def run(budget_seconds: float, random_state: int) -> dict[str, float]:
+def run(budget: Budget, random_state: int) -> dict[str, float]:
     """Read damaged maps, from files and as values, and do with the shapes what a report does."""
     judge = Judge()
     good = [json.dumps(shape).encode() for shape in (geojson(), topojson())]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "areas.json"
-        for k in until(budget_seconds):
+        for k in until(budget):
             rng = np.random.default_rng([random_state, k])
             data = (damaged if k % 3 == 0 else damaged_json)(good[rng.integers(2)], rng)
             path.write_bytes(data)

@@ -9,20 +9,20 @@ import pyarrow.parquet as parquet
 
 from residua.io.tables import Columns, read_again, read_tables, rows_like
 from soak.mutations import damaged
-from soak.verdicts import Judge, nothing_runs, until
+from soak.verdicts import Budget, Judge, nothing_runs, until
 from tables import town, write
 
 COLUMNS = Columns("price", edge_type="kind", weight="width")
 
 
-def run(budget_seconds: float, random_state: int) -> dict[str, float]:
+def run(budget: Budget, random_state: int) -> dict[str, float]:
     """Read damaged tables beside good ones."""
     judge = Judge()
     with tempfile.TemporaryDirectory() as folder:
         good = {suffix: write(Path(folder), *town(), suffix) for suffix in ("csv", "parquet")}
         content = {path: path.read_bytes() for paths in good.values() for path in paths}
         fitted = read_tables(*good["csv"], COLUMNS)
-        for k in until(budget_seconds):
+        for k in until(budget):
             rng = np.random.default_rng([random_state, k])
             suffix = ("csv", "parquet")[k % 2]
             which = int(rng.integers(2))

@@ -8,6 +8,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from residua import ModelFileError
@@ -88,9 +89,22 @@ def _kept(data: bytes) -> Path:
     return path
 
 
-def until(seconds: float) -> Iterator[int]:
-    """Count rounds until the time is over; there is one at least."""
-    end, k = time.monotonic() + seconds, 0
+@dataclass(frozen=True)
+class Rounds:
+    """A budget that is counted and not timed: the same work on every machine, however busy."""
+
+    count: int
+
+
+Budget = float | Rounds  # seconds, or rounds
+
+
+def until(budget: Budget) -> Iterator[int]:
+    """Count rounds until there were enough or the time is over; there is one at least."""
+    if isinstance(budget, Rounds):
+        yield from range(budget.count)
+        return
+    end, k = time.monotonic() + budget, 0
     while k == 0 or time.monotonic() < end:
         yield k
         k += 1
