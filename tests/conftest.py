@@ -19,8 +19,14 @@ settings.register_profile("explore", max_examples=2000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
 
+ROOT = Path(__file__).parents[1]
+
+
 def pytest_configure(config):
-    """One worker for each core: threads of their own would only wait for one another."""
+    """Let processes that tests begin import this checkout, whatever is installed, and the helpers of the tests."""
+    paths = [str(ROOT / "src"), str(ROOT / "tests"), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+    os.environ["PYTHONPATH"] = os.pathsep.join(path for path in dict.fromkeys(paths) if path)
+    # One worker for each core: threads of their own would only wait for one another.
     if "PYTEST_XDIST_WORKER" in os.environ:
         numba.set_num_threads(1)
         threadpool_limits(1)

@@ -4,7 +4,6 @@ A problem is a graph of an awkward shape with awkward weights, labels of an awkw
 features. ``judge`` fits a model to it and holds the answer to dense algebra; ``explore`` does so until time is up.
 """
 
-import time
 import warnings
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -18,6 +17,7 @@ from graphs import Case, case, grid, small_world
 from residua import GraphRegressor
 from residua.field import Conditional, Likelihood
 from residua.linalg import NotConverged
+from soak.verdicts import Budget, until
 
 # What may be said of a problem that has no answer.
 REASONS = ("there is nothing", "fits all", "residual is zero", "known value", "variances are not defined")
@@ -213,11 +213,9 @@ def check_against_dense(c: Case, model: GraphRegressor, mean: np.ndarray) -> Non
     assert near.max() <= slack * 1e3 * max(np.abs(model.y_[known]).max(), size, np.abs(mean).max())
 
 
-def explore(budget_seconds: float, random_state: int) -> dict[str, int]:
+def explore(budget: Budget, random_state: int) -> dict[str, int]:
     """Judge problems until time is up: how many were answered, refused with a reason, and answered with a warning."""
     counts: Counter[str] = Counter()
-    begin, seed = time.perf_counter(), 0
-    while time.perf_counter() - begin < budget_seconds:
+    for seed in until(budget):
         counts[judge(draw_problem(np.random.default_rng([random_state, seed])))] += 1
-        seed += 1
     return dict(counts)

@@ -179,3 +179,12 @@ def test_import_of_the_package_loads_nothing_heavy():
     code = f"import sys, residua; print([m for m in {heavy} if m in sys.modules])"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"
+
+
+def test_tests_and_the_processes_that_they_begin_import_this_checkout(tmp_path):
+    """Not a package that is installed from elsewhere."""
+    code = "import residua, graphs; print(residua.__file__, graphs.__file__)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    here = Path(__file__).parents[1]
+    assert Path(residua.__file__) == here / "src" / "residua" / "__init__.py"
+    assert run.stdout.split() == [residua.__file__, str(here / "tests" / "graphs.py")]

@@ -5,7 +5,7 @@ import pytest
 from sklearn.tree import DecisionTreeRegressor
 
 from graphs import small_world
-from residua import Average, Graph, GraphRegressor, metrics
+from residua import Average, Graph, GraphRegressor, Network, metrics
 from residua.field import Conditional
 
 
@@ -61,6 +61,40 @@ def test_one_model_and_copies_of_one_model_change_nothing(models):
         np.testing.assert_allclose(end, other)
 
 
+def test_the_conformal_width_is_that_of_the_weighted_errors(models):
+    """The errors of the average itself, of labels that each model predicts from all the others."""
+    weights, y = np.array([0.7, 0.1, 0.2]), models[0].y_
+    known = ~np.isnan(y)
+    average = Average(models, weights)
+    moments = [model.predict(known="predict", return_std=True) for model in models]
+    errors, stds = y[known] - np.stack([m for m, _ in moments])[:, known], np.stack([s for _, s in moments])[:, known]
+    D = weights[:, None] * stds
+    scores = np.abs(weights @ errors) / np.sqrt(np.einsum("ki,kl,li->i", D, average.correlation_, D))
+    for coverage in (0.5, 0.9):
+        rank = int(np.ceil(coverage * (known.sum() + 1)))
+        assert average.interval_width(coverage) == pytest.approx(np.sort(scores)[rank - 1], rel=1e-9)
+
+
+def test_a_model_that_was_trained_on_every_label_is_told():
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("torch_geometric.nn")
+    graph, X, _, y = problem(120)
+
+    class Line(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.Linear(2, 1)
+
+        def forward(self, x, edge_index):
+            return self.layer(x)
+
+    linear = GraphRegressor("linear").fit(X, y, graph=graph)
+    seen = GraphRegressor(Network(Line(), epochs=3, validation=0)).fit(X, y, graph=graph)
+    with pytest.warns(UserWarning, match="a model was trained on every label, so errors are shown too small"):
+        Average([linear, seen]).predict_interval()
+    Average([linear, linear]).predict_interval()
+
+
 def test_intervals_of_the_average_cover():
     covered = []
     for seed in range(6):
@@ -103,6 +137,7 @@ def test_models_that_do_not_belong_together_are_named(models):
         Average([GraphRegressor()])
 
 
+@pytest.mark.filterwarnings("ignore:the 7 labels do not tell alpha")
 def test_few_common_labels_count_as_the_same_error():
     ring = Graph.from_edges(range(9), [*range(1, 9), 0])
     y = np.array([1.0, 2.0, np.nan, 0.5, 2.5, 1.0, np.nan, 3.0, 0.0])
@@ -112,3 +147,8 @@ def test_few_common_labels_count_as_the_same_error():
     other = Graph.from_edges([0, 2, 4, 6, 8, 1, 3, 5, 7], [2, 4, 6, 8, 1, 3, 5, 7, 0], nodes=range(9))
     with pytest.raises(ValueError, match=r"models\[1\] was fitted on another graph"):
         Average([models[0], GraphRegressor("mean").fit(None, y, graph=other)])
+    renamed = Graph.from_edges(range(9), [*range(1, 9), 0], type=["road"] * 9)
+    with pytest.raises(ValueError, match=r"models\[1\] was fitted on another graph"):
+        Average([models[0], GraphRegressor("mean").fit(None, y, graph=renamed)])
+    same = Graph.from_edges(range(9), [*range(1, 9), 0])
+    assert len(Average([models[0], GraphRegressor("mean").fit(None, y, graph=same)]).models) == 2

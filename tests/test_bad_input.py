@@ -39,7 +39,7 @@ def with_value(array, at, value):
         (X[:, 0], Y, r"X has shape \(8,\) but graph has 8 nodes"),
         (with_value(X, (0, 0), "red"), Y, "X is not numeric .*'red'.*encode text columns"),
         (pd.DataFrame({"size": X[:, 0], "colour": list("abcdefgh")}), Y, r"not numbers: \['colour'\]; encode or drop"),
-        (pd.DataFrame(X, index=np.arange(8)[::-1]), Y, r"X is indexed .* another order; use X.loc\[graph.nodes\]"),
+        (pd.DataFrame(X, index=np.arange(8)[::-1]), Y, r"another order .* y has no ids.*X.loc\[graph.nodes\]"),
         (None, Y, "X is None; this base needs features"),
     ],
 )
@@ -124,7 +124,7 @@ def test_intervals_check_their_arguments(coverage, method):
         model.predict_interval(coverage=coverage, method=method)
 
 
-REASONS = ("known value", "there is nothing", "fits all", "residual is zero")
+REASONS = ("known value", "there is nothing", "fits all", "residual is zero", "floats do not hold their squares")
 
 
 @st.composite

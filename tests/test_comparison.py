@@ -43,6 +43,16 @@ def test_scores_are_those_of_the_model_on_the_labels_held_out(data):
     assert np.isnan(learned.spread("r2"))
 
 
+def test_means_and_spreads_are_those_of_a_sample_of_splits(data):
+    rows = compare(*data, bases=["linear"], splits=3).rows
+    for row in rows:
+        scores = [score.r2 for score in row.scores]
+        mean = sum(scores) / 3
+        assert row.mean("r2") == pytest.approx(mean)
+        assert row.spread("r2") == pytest.approx(np.sqrt(sum((score - mean) ** 2 for score in scores) / 2))
+        assert row.spread("r2") > 0
+
+
 def test_the_same_seed_gives_the_same_table_and_another_gives_another(data):
     first, again, other = (
         compare(*data, bases=["linear"], splits=2, random_state=seed).rows[1].mean("r2") for seed in (0, 0, 1)

@@ -1,13 +1,16 @@
 """The diagnosis says where Gaussian intervals are off, and where labels are missing by region."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 
+import null_data
 from graphs import grid, small_world
 from residua import Graph, GraphRegressor
 from residua.diagnosis import LEVELS, _cause, _remote
+from residua.field.profile import Profile
 from true_draws import fitted, problem
 
 
@@ -85,3 +88,33 @@ def test_a_node_is_no_neighbour_of_its_own():
     known = (at % 2 == 0) & (at < 60)
     # No known node has a known neighbour, so no unknown one is worse off.
     assert _remote(path, known) is None
+
+
+# Independent noise
+
+
+def test_noise_is_seldom_taken_for_correlation():
+    counts = null_data.soak(0.0, 3)
+    assert counts["draws"] == null_data.LEAST
+    assert counts["false alarms"] >= counts["help"]
+
+
+def test_the_soak_notices_the_plain_likelihood(monkeypatch):
+    monkeypatch.setattr("residua.field.correlator.Profile", partial(Profile, restricted=False))
+    with pytest.raises(AssertionError, match=r"false alarms in .* draws of noise"):
+        null_data.soak(0.0, 3)
+
+
+def test_a_learned_alpha_of_zero_is_no_correction_that_was_not_asked_for():
+    """One label in each pair: they say nothing of alpha, which stays at 0 and was learned all the same."""
+    pairs = Graph.from_edges(np.arange(0, 60, 2), np.arange(1, 60, 2), nodes=np.arange(60))
+    y = np.full(60, np.nan)
+    y[::2] = np.random.default_rng(0).standard_normal(30)
+    with pytest.warns(UserWarning, match="the 30 labels do not tell alpha beside 1 coefficient"):
+        told = GraphRegressor("mean").fit(None, y, graph=pairs).diagnose()
+    assert told.alpha == {"edge": 0.0}
+    assert told.verdict.startswith("The labels do not tell the correlation, which is kept at 0")
+    found = replace(told, untold=False)  # a maximum at 0
+    assert found.verdict.startswith("No correlation among neighbours was found (p = ")
+    without = GraphRegressor("mean", correlation=None).fit(None, y, graph=pairs).diagnose()
+    assert without.verdict.startswith("No correction was asked for")

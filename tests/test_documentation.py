@@ -17,8 +17,10 @@ from pkgutil import resolve_name, walk_packages
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import residua
+from residua.cli.app import app
 from residua.cli.demo import run_demo
 from tables import town, write
 
@@ -73,10 +75,15 @@ def run(code, namespace, where):
 def run_command(command):
     """What a command of residua prints, in the current folder."""
     _, *words = shlex.split(command)
-    program = Path(sys.executable).with_name("residua")
-    done = subprocess.run([program, *words], capture_output=True, text=True, env=os.environ | {"COLUMNS": "100"})
-    assert done.returncode == 0, f"{command}\n{done.stderr}"
+    done = CliRunner().invoke(app, words, env={"COLUMNS": "100"})
+    assert done.exit_code == 0, f"{command}\n{done.output}{done.exception!r}"
     return done.stdout
+
+
+def test_the_program_that_is_installed_runs():
+    program = Path(sys.executable).with_name("residua")
+    done = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.split()[-1] == residua.__version__
 
 
 def assert_same_text(printed, shown, where):
@@ -125,7 +132,7 @@ def test_commands_of_the_readme_run_one_after_the_other(tmp_path, monkeypatch):
 
 def test_readme_shows_the_table_of_the_demo():
     with pytest.warns(UserWarning, match="components have no label"):  # two islands, by propagation
-        rows = {row.name: row for row in run_demo().rows}
+        rows = run_demo().scores
     lines = re.findall(r"^\| (base|propagated|learned) \| (.+?) \|$", (ROOT / "README.md").read_text(), re.M)
     assert len(lines) == len(rows)
     for name, cells in lines:

@@ -1,5 +1,7 @@
 """GraphRegressor against the dense referee, and the conventions it keeps."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 import dense
 import residua
 from graphs import CASES, small_world
-from residua import GraphRegressor, metrics
+from residua import Graph, GraphRegressor, metrics
 
 
 def problem(seed=0, alpha=0.9, beta=4.0, features=2, n=120, **kind):
@@ -87,6 +89,21 @@ def test_zero_base_with_propagation_is_label_propagation():
     assert_allclose(model.predict(), residua.propagate(y, case.graph), atol=1e-9)
 
 
+@pytest.mark.parametrize("name", ["two components", "component without label", "weighted"])
+def test_propagation_spends_a_level_of_each_component_with_a_label(name):
+    """Its precision is that of deviations from those levels, which n - c degrees of freedom tell of."""
+    case = CASES[name]
+    y = np.where(case.labelled, np.random.default_rng(0).standard_normal(case.n), np.nan)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # components without a label
+        model = GraphRegressor("zero", correlation="propagate").fit(None, y, graph=case.graph)
+        filled = model.predict()
+    reached = np.isin(case.graph.components, case.graph.components[case.labelled])
+    q = filled[reached] @ (np.eye(case.n) - case.S[0])[np.ix_(reached, reached)] @ filled[reached]
+    levels = len(np.unique(case.graph.components[case.labelled]))
+    assert_allclose(model.beta_, (len(case.L) - levels) / q, rtol=1e-8)
+
+
 def test_residuals_of_a_scikit_learn_base_are_out_of_fold():
     case, X, _, y = problem()
     forest = RandomForestRegressor(n_estimators=20)
@@ -119,6 +136,21 @@ def test_samples_have_the_predicted_mean_and_spread():
     z = (draws.mean(axis=0) - mean)[case.U] / std[case.U] * np.sqrt(20_000)
     assert np.abs(z).max() < 4.5
     assert_allclose(draws.std(axis=0)[case.U], std[case.U], rtol=0.03)
+
+
+def test_samples_of_nodes_that_no_label_reaches_have_the_predicted_spread():
+    """Propagation says nothing of them: they vary as residuals do."""
+    graph = Graph.from_edges([0, 1, 2, 4], [1, 2, 3, 5], nodes=range(7))
+    y = np.array([30.0, 10.0, np.nan, 20.0, np.nan, np.nan, np.nan])
+    model = GraphRegressor("mean", "propagate").fit(None, y, graph=graph)
+    with pytest.warns(UserWarning, match="they get the base prediction"):
+        mean, std = model.predict(return_std=True)
+    assert (std[4:] > 2).all()
+    draws = model.sample(20_000)
+    z = (draws.mean(axis=0) - mean)[4:] / std[4:] * np.sqrt(20_000)
+    assert np.abs(z).max() < 4.5
+    assert_allclose(draws.std(axis=0)[4:], std[4:], rtol=0.03)
+    assert np.abs(np.corrcoef(draws[:, 4:].T) - np.eye(3)).max() < 4.5 / np.sqrt(20_000)
 
 
 def test_another_graph_is_conditioned_on_its_own_labels_without_refitting():

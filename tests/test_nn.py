@@ -1,10 +1,12 @@
 """The torch module against the likelihood it wraps."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import dense
 from graphs import CASES, small_world
+from residua.graph import Graph
 
 torch = pytest.importorskip("torch")
 
@@ -96,3 +98,34 @@ def test_wrong_shapes_are_named():
         CorrelatedResidual(case.graph, np.ones(3, bool))
     with pytest.raises(ValueError, match="not finite at a node of train_mask"):
         module.loss(prediction, y * np.nan)
+
+
+def named_ring(n=12):
+    names = np.array([f"n{k}" for k in range(n)])
+    return Graph.from_edges(names, np.roll(names, -1), nodes=names)
+
+
+def test_labels_of_pandas_are_matched_by_id():
+    graph, rng = named_ring(), np.random.default_rng(0)
+    y, order = rng.standard_normal(12), rng.permutation(12)
+    module = CorrelatedResidual(graph, np.arange(12) % 3 > 0, alpha=0.6)
+    prediction = torch.tensor(rng.standard_normal(12), requires_grad=True)
+    shuffled = pd.Series(y[order], index=graph.nodes[order])
+    for labels in (shuffled, shuffled.to_frame(), y, y.tolist()):
+        assert module.loss(prediction, labels).item() == module.loss(prediction, torch.tensor(y)).item()
+        assert torch.equal(module.correct(prediction, labels), module.correct(prediction, torch.tensor(y)))
+    with pytest.raises(ValueError, match="y has 1 id that the graph has not, 'zzz'"):
+        module.loss(prediction, shuffled.rename({"n3": "zzz"}))
+    with pytest.raises(TypeError, match=r"prediction is ndarray, not a Tensor; pass torch\.as_tensor"):
+        module.loss(y, shuffled)
+
+
+def test_only_flags_make_a_training_mask():
+    graph, known = named_ring(), np.arange(12) % 3 > 0
+    for mask in (known, known.astype(int), known.astype(float), known.astype(object), torch.tensor(known)):
+        np.testing.assert_array_equal(CorrelatedResidual(graph, mask).labelled, known)
+    y = np.where(known, 1.5, np.nan)
+    wrong = (y, np.where(known, 1.0, np.nan), known.astype(str), known + 1, dict(zip(graph.nodes, known, strict=True)))
+    for mask in (*wrong, torch.tensor(y)):
+        with pytest.raises(ValueError, match=r"^train_mask"):
+            CorrelatedResidual(graph, mask)

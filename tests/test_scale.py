@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -67,7 +66,7 @@ print(json.dumps({
 
 
 def run(threads: int) -> dict:
-    environment = {**os.environ, "NUMBA_NUM_THREADS": "2", "PYTHONPATH": str(Path(__file__).parent)}
+    environment = os.environ | {"NUMBA_NUM_THREADS": "2"}
     command = [sys.executable, "-W", "error", "-c", SCRIPT, str(threads)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]

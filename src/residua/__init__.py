@@ -24,7 +24,7 @@ _NAMES = {
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
 _MODULES = ("datasets", "distributed", "metrics", "plot")
 
-_EXTRA = {"Network", "distributed"}  # need the extras residua[gnn] and residua[dask]
+_EXTRA = {"Network", "distributed"}  # need the extras gnn and dask
 
 __all__ = sorted({*_HOME, *_MODULES} - _EXTRA)
 

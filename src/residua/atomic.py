@@ -25,8 +25,7 @@ def write_atomically(
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
         raise ValueError(f"{path} is not a regular file; give a file name such as model.residua.")
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"{path} cannot be written: folder {target.parent} does not exist; create it first.")
+    check_folder_of(target, str(path))
     try:
         with _beside(target) as (temporary, file):
             write(file)
@@ -39,6 +38,14 @@ def write_atomically(
         _sweep(target)
     except OSError as error:
         raise OSError(error.errno, f"{what} failed: {error.strerror or error}", str(path)) from error
+
+
+def check_folder_of(target: Path, name: str) -> None:
+    """Refuse what could not be written for want of a folder or a permission; ``name`` is what a user calls it."""
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"{name} cannot be written: there is no folder {target.parent}; create it first.")
+    if not os.access(target.parent, os.W_OK):
+        raise PermissionError(f"{name} cannot be written: no permission in folder {str(target.parent)!r}.")
 
 
 @contextmanager

@@ -8,12 +8,13 @@ were left out: models that err together gain little, models that err apart gain 
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from residua.arrays import as_floats
+from residua.caller import warn
 from residua.estimator import GraphRegressor
 from residua.graph import Graph
 from residua.linalg.workspace import Workspace, cached_property
@@ -70,18 +71,15 @@ class Average(Predictor, Workspace):
         fields = [model.field_ for model in self.models]
         unseen = np.logical_and.reduce([field.prediction.out_of_sample_labels for field in fields])
         if any(field.in_sample for field in fields):
-            self._warn("a model was trained on every label, so errors are shown too small")
+            warn("Average: a model was trained on every label, so errors are shown too small.")
         elif unseen.sum() < FEW:
-            self._warn(
-                f"the models left only {unseen.sum()} labels out in common, so their errors are taken to be the same "
-                "and intervals to be Gaussian; give all networks one random_state, or ensemble=4 or more"
+            warn(
+                f"Average: the models left only {unseen.sum()} labels out in common, so their errors are taken to be "
+                "the same and intervals to be Gaussian; give all networks one random_state, or ensemble=4 or more."
             )
-        found = [field.prediction.leave_one_out for field in fields]
-        return np.stack([f.error[unseen] for f in found]), np.sqrt([f.variance[unseen] for f in found])
-
-    @staticmethod
-    def _warn(what: str) -> None:
-        warnings.warn(f"Average: {what}.", UserWarning, stacklevel=2)
+        found = [field.prediction for field in fields]
+        error = np.stack([f.expected_error[unseen] for f in found])
+        return error, np.sqrt([f.leave_one_out.variance[unseen] for f in found])
 
     def _combined(self, stds: np.ndarray) -> np.ndarray:
         weighted = self.weights[:, None] * stds
@@ -94,6 +92,15 @@ class Average(Predictor, Workspace):
             return self.weights @ np.stack(parts), None
         means, stds = (np.stack(part) for part in zip(*parts, strict=True))
         return self.weights @ means, self._combined(stds)
+
+    def _mean_with_features(self, X: Any, y: Any) -> np.ndarray:
+        widths = [model.n_features_in_ for model in self.models]
+        if X is not None and len(set(widths)) > 1:
+            raise ValueError(
+                f"the models were fitted on different features ({', '.join(map(str, widths))} columns), so X cannot be "
+                "those of all; pass X=None for their own, or score each model by itself."
+            )
+        return self.weights @ np.stack([model.field_.with_features(X, y).mean for model in self.models])
 
     def _scores(self) -> np.ndarray | None:
         error, std = self._left_out
@@ -111,7 +118,7 @@ def _same_graph(a: Graph, b: Graph) -> bool:
 
 
 def _checked_weights(weights: Any, count: int) -> np.ndarray:
-    values = np.asarray(np.ones(count) if weights is None else weights, float)
+    values = as_floats(np.ones(count) if weights is None else weights, "weights")
     if values.shape != (count,) or not (values >= 0).all() or not 0 < values.sum() < np.inf:
         raise ValueError(f"weights={weights!r} must be {count} numbers, none negative, not all zero: one a model.")
     return values / values.sum()

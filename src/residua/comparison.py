@@ -19,8 +19,17 @@ from scipy.sparse.csgraph import breadth_first_order
 from residua import metrics
 from residua.bases.registry import BASES, COMPARED, NETWORKS, networks_installed
 from residua.estimator import GraphRegressor
+from residua.extras import how_to_install
 from residua.graph import Graph
-from residua.validation import MIN_LABELS, check_choice, check_count, check_known_values, check_share
+from residua.validation import (
+    MIN_LABELS,
+    check_choice,
+    check_count,
+    check_graph,
+    check_known_values,
+    check_share,
+    check_together,
+)
 
 SETTINGS = {"plain": None, "propagated": "propagate", "learned": "learned"}
 SPLITS = ("random", "blocked")
@@ -39,6 +48,8 @@ class Score:
         Root mean squared error.
     coverage : float
         Share inside 90 % conformal intervals.
+    width : float
+        Mean width of those intervals.
     seconds : float
         Of fit and prediction.
     """
@@ -46,6 +57,7 @@ class Score:
     r2: float
     rmse: float
     coverage: float
+    width: float
     seconds: float
 
 
@@ -75,13 +87,14 @@ class Row:
 
     def mean(self, score: str) -> float:
         """Return the mean of a score over the splits; NaN where there are none."""
-        return float(np.mean(self._values(score))) if self.scores else float("nan")
+        return float(np.mean(self.values(score))) if self.scores else float("nan")
 
     def spread(self, score: str) -> float:
         """Return the standard deviation of a score over the splits; NaN for a single one."""
-        return float(np.std(self._values(score), ddof=1)) if len(self.scores) > 1 else float("nan")
+        return float(np.std(self.values(score), ddof=1)) if len(self.scores) > 1 else float("nan")
 
-    def _values(self, score: str) -> list[float]:
+    def values(self, score: str) -> list[float]:
+        """Return a score of each split."""
         return [getattr(one, score) for one in self.scores]
 
 
@@ -142,7 +155,7 @@ def compare(
     ----------
     X : array of shape (n, d) or None
         Features, as in ``GraphRegressor.fit``; None leaves label propagation and bases without features.
-    y : array of shape (n,)
+    y : array or Series of shape (n,)
         Labels, NaN where unknown.
     graph : Graph
         The graph.
@@ -174,6 +187,7 @@ def compare(
     check_share(share, "share")
     for name in bases:
         check_choice(name, tuple(BASES), "bases")
+    X, y = check_together(check_graph(graph), X, y=y)
     y, known = check_known_values(y, graph, "y", least=2 * MIN_LABELS)
     possible, skipped = _possible(bases, X)
     masks = [held_out(graph, known, split, share, np.random.default_rng([random_state, k])) for k in range(splits)]
@@ -189,7 +203,8 @@ def compare(
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
                 try:
-                    scores.append(_score(method, random_state, X, y, graph, hidden))
+                    model = GraphRegressor(method.base, method.correlation, random_state=random_state)
+                    scores.append(score_hidden(model, X, y, graph, hidden))
                 except ValueError as error:
                     return replace(method, failure=f"split {k + 1}: {error}")
             notes.update((str(warning.message), None) for warning in caught if k == 0)
@@ -214,7 +229,7 @@ def _possible(bases: Sequence[str], X: Any) -> tuple[list[str], tuple[str, ...]]
     kept, skipped = list(dict.fromkeys(bases)), []
     absent = [name for name in kept if name in NETWORKS and not networks_installed()]
     if absent:
-        skipped.append(f"{', '.join(absent)}: networks need PyTorch, which is not installed; install residua[gnn].")
+        skipped.append(f"{', '.join(absent)}: networks need PyTorch, which is not installed; {how_to_install('gnn')}.")
     blind = [name for name in kept if X is None and BASES[name].features and name not in absent]
     if blind:
         skipped.append(f"{', '.join(blind)}: there are no feature columns.")
@@ -227,15 +242,16 @@ def _methods(bases: Sequence[str]) -> list[Row]:
     return [PROPAGATION, *(row for row in rows if (row.base, row.correlation) != like)]
 
 
-def _score(method: Row, random_state: int, X: Any, y: np.ndarray, graph: Graph, hidden: np.ndarray) -> Score:
+def score_hidden(model: GraphRegressor, X: Any, y: np.ndarray, graph: Graph, hidden: np.ndarray) -> Score:
+    """Fit a model to the labels that are not hidden (n,), and score it at those that are."""
     begin = time.perf_counter()
-    model = GraphRegressor(method.base, method.correlation, random_state=random_state)
     model.fit(X, np.where(hidden, np.nan, y), graph=graph)
     mean = model.predict()[hidden]
     lower, upper = (end[hidden] for end in model.predict_interval(coverage=COVERAGE))
     seconds = time.perf_counter() - begin
     truth = y[hidden]
-    return Score(metrics.r2(truth, mean), metrics.rmse(truth, mean), metrics.coverage(truth, lower, upper), seconds)
+    covered, width = metrics.coverage(truth, lower, upper), float(np.mean(upper - lower))
+    return Score(metrics.r2(truth, mean), metrics.rmse(truth, mean), covered, width, seconds)
 
 
 def held_out(graph: Graph, known: np.ndarray, split: str, share: float, rng: np.random.Generator) -> np.ndarray:

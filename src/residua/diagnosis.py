@@ -12,6 +12,7 @@ from residua.field.fitted import FittedField
 from residua.field.prediction import Prediction
 from residua.graph import Graph
 from residua.intervals import gaussian_width
+from residua.linalg.rows import LOCAL, Rows
 
 LEVELS = (0.5, 0.8, 0.9, 0.95)
 
@@ -46,6 +47,8 @@ class Diagnosis:
         Whether every label had part in the training of a network.
     remote : bool
         Whether unknown nodes are farther from known ones than these are from each other.
+    untold : bool
+        Whether the labels do not tell alpha, which is then kept at 0.
     """
 
     n_labelled: int
@@ -60,6 +63,7 @@ class Diagnosis:
     warnings: tuple[str, ...]
     in_sample: bool
     remote: bool
+    untold: bool = False
 
     @property
     def coverage(self) -> float:
@@ -74,7 +78,10 @@ class Diagnosis:
     @property
     def verdict(self) -> str:
         """One sentence on whether the neighbours help."""
-        if not any(self.alpha.values()):
+        if self.untold:
+            score = f"R2 {self.r2_corrected:.3f}, leave-one-out"
+            return f"The labels do not tell the correlation, which is kept at 0: {score}."
+        if not any(self.alpha.values()) and self.p_value is None:
             left = ""
             if self.moran_base is not None and self.moran_base.p_value < 0.01:
                 left = f", though neighbours' residuals are correlated (Moran's I {self.moran_base.statistic:+.2f})"
@@ -121,15 +128,21 @@ def diagnose(field: FittedField) -> Diagnosis:
         warnings=tuple(_notes(field, covered, len(scores), remote)),
         in_sample=field.in_sample,
         remote=remote is not None,
+        untold=bool(fit and fit.note),
     )
 
 
-def r2_of_errors(labels: np.ndarray, error: np.ndarray) -> float:
+def r2_of_errors(labels: np.ndarray, error: np.ndarray, rows: Rows = LOCAL) -> float:
     """Return R2 at labels whose error is known, both (k,); NaN where it is not defined."""
     known = np.isfinite(error)
-    if known.sum() < 2 or np.ptp(labels[known]) == 0:
+    labels, error = labels[known], error[known]
+    count, total = rows.sum(np.array([len(labels), labels.sum()]))
+    highest, lowest = rows.max(np.array([labels.max(initial=-np.inf), -labels.min(initial=np.inf)]))
+    if count < 2 or highest == -lowest:
         return float("nan")
-    return metrics.r2(labels[known], (labels - error)[known])
+    deviation = labels - total / count
+    unexplained, spread = rows.sum(np.array([error @ error, deviation @ deviation]))
+    return float(1 - unexplained / spread)
 
 
 def _moran(own: Prediction, error: np.ndarray) -> metrics.MoranResult | None:
@@ -171,6 +184,8 @@ def _cause(covered: dict[float, float], n: int) -> str:
 def _notes(
     field: FittedField, covered: dict[float, float], n: int, remote: tuple[float, float] | None
 ) -> Iterator[str]:
+    if field.correlation and field.correlation.note:
+        yield field.correlation.note
     if field.in_sample:
         yield (
             "the network was trained on every label, so R2, coverage and intervals are better here than for new "

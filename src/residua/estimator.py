@@ -21,10 +21,19 @@ from residua.bases.registry import find_base, make_base
 from residua.diagnosis import Diagnosis, diagnose
 from residua.field import CorrelationFit, Correlator
 from residua.field.fitted import FittedBase, FittedField, Leftover, fixed_beta
+from residua.field.out_of_sample import with_out_of_sample_beta
 from residua.graph import Graph
 from residua.linalg import Strategy
 from residua.predictor import Predictor
-from residua.validation import check_choice, check_count, check_features, check_fitted, check_graph, check_known_values
+from residua.validation import (
+    check_choice,
+    check_count,
+    check_features,
+    check_fitted,
+    check_graph,
+    check_known_values,
+    check_together,
+)
 
 
 def _read(name: str, missing: str = "") -> Any:
@@ -53,7 +62,7 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         What explains a node from its features: "zero", "mean", "linear", "trees", "mlp", "hops", "gcn", "sage",
         "sage-gcn", "sage-max", "sage-pool", a scikit-learn regressor, a torch module or a ``Network``. The default,
         "hops", is as good as any single one over the data sets of the paper; it is a network and needs
-        ``residua[gnn]``, "linear" does not. A linear base is fitted together with the correlation by generalised least
+        the extra ``gnn``, "linear" does not. A linear base is fitted together with the correlation by generalised least
         squares; "trees" (scikit-learn's boosted trees) or a scikit-learn regressor is cross-fitted and its out-of-fold
         residuals are correlated; a network is trained through the likelihood. A torch module is called as ``module(x,
         edge_index)``.
@@ -133,9 +142,10 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         Parameters
         ----------
         X : (n, d) array or DataFrame
-            Features of every node in the order of ``graph.nodes``; None for bases "zero" and "mean".
-        y : (n,) array
-            Labels, NaN where unknown.
+            Features of every node in the order of ``graph.nodes``; None for bases "zero" and "mean". A DataFrame whose
+            index has the ids of the nodes is matched by id, in any order; the default index 0, 1, 2, .. is positions.
+        y : (n,) array or Series
+            Labels, NaN where unknown; a Series is matched as X is.
         graph : Graph
             The graph, of n nodes.
 
@@ -146,6 +156,7 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         """
         graph = check_graph(graph)
         base = check_parameters(self)
+        X, y = check_together(graph, X, y=y)
         y, labelled = check_known_values(y, graph, "y")
         X, names = check_features(X, graph, optional=not find_base(self.base).features)
         task = Task(graph, X, y, labelled, self.folds, self.random_state, self.checkpoint)
@@ -158,7 +169,8 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         else:
             alpha, stderr = (dict.fromkeys(graph.edge_types, v) for v in (1.0 if self.correlation else 0.0, 0.0))
             beta = fixed_beta(outcome.residual, graph, y, alpha, base.design(X))
-        self.field_ = FittedField(graph, X, y, base, outcome, alpha, stderr, beta, names, self.random_state)
+        field = FittedField(graph, X, y, base, outcome, alpha, stderr, beta, names, self.random_state)
+        self.field_ = with_out_of_sample_beta(field)
         return self
 
     @property
@@ -182,8 +194,12 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
 
     def _moments(self, X: Any, y: Any, graph: Graph | None, left_out: bool, std: bool) -> tuple[np.ndarray, Any]:
         found = self._field.given(X, y, graph)
-        mean = found.left_out_mean if left_out else found.mean.copy()
-        return mean, (found.left_out_std if left_out else found.std.copy()) if std else None
+        # Deviations first: draws take the most memory, and need not find the means there.
+        deviation = (found.left_out_std if left_out else found.std.copy()) if std else None
+        return found.left_out_mean if left_out else found.mean.copy(), deviation
+
+    def _mean_with_features(self, X: Any, y: Any) -> np.ndarray:
+        return self._field.with_features(X, y).mean
 
     def _scores(self) -> np.ndarray:
         return self._field.prediction.scores
@@ -206,7 +222,7 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         X, y, graph : array, array, Graph
             Other data, as in ``predict``.
         random_state : int, optional
-            Seed; by default that of the model.
+            Seed; by default that of the fit.
 
         Returns
         -------
@@ -214,8 +230,9 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
             Draws in the order of the graph's nodes.
         """
         check_count(n_samples, "n_samples", 1)
-        rng = np.random.default_rng([self.random_state if random_state is None else random_state, 1])
-        return self._field.given(X, y, graph).sample(n_samples, rng)
+        field = self._field
+        rng = np.random.default_rng([field.random_state if random_state is None else random_state, 1])
+        return field.given(X, y, graph).sample(n_samples, rng)
 
     def fine_tune(
         self, X: Any, y: Any, *, graph: Graph | None = None, steps: int = 500, learning_rate: float = 5e-4
@@ -240,15 +257,16 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         """
         field = self._field
         check_count(steps, "steps", 1)
+        X, y = check_together(check_graph(graph), X, y=y)
         graph, X = field.check_alike(graph, X)
         y, labelled = check_known_values(y, graph, "y")
-        base = field.base.fine_tuned(Task(graph, X, y, labelled, self.folds, self.random_state), steps, learning_rate)
+        base = field.base.fine_tuned(Task(graph, X, y, labelled, self.folds, field.random_state), steps, learning_rate)
         members = (y - base.predict_members(graph, X))[:, labelled]
         unknown, in_sample = np.full(labelled.sum(), np.nan), np.zeros(members.shape, bool)
         alpha, stderr = ({t: v[t] for t in graph.edge_types} for v in (field.alpha, field.alpha_stderr))
         outcome: Outcome = Outcome(members.mean(axis=0), unknown, members=members, out_of_sample=in_sample)
         tuned, beta, names = clone(self), field.beta, field.feature_names
-        tuned.field_ = FittedField(graph, X, y, base, outcome, alpha, stderr, beta, names, self.random_state)
+        tuned.field_ = FittedField(graph, X, y, base, outcome, alpha, stderr, beta, names, field.random_state)
         return tuned
 
     def diagnose(self) -> Diagnosis:

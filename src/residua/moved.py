@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+
+from residua.caller import warn
 
 MOVED = {
     "residua.datasets.catalogue": "residua.reproduction.datasets.catalogue",
@@ -31,7 +32,7 @@ class MovedModules(MetaPathFinder, Loader):
         """Return where the module is now, with a warning; None for a name that it never had."""
         if name not in MOVED:
             return None
-        warnings.warn(f"{name} is now {MOVED[name]}; import it from there.", DeprecationWarning, stacklevel=2)
+        warn(f"{name} is now {MOVED[name]}; import it from there.", DeprecationWarning)
         return ModuleSpec(name, self, is_package=True)
 
     def exec_module(self, module: ModuleType) -> None:

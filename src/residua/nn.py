@@ -12,14 +12,18 @@ from typing import Any
 
 import numpy as np
 
+from residua.extras import needs
+
 try:
     import torch
     from torch import Tensor
 except ImportError as error:
-    raise ImportError(f'residua.nn needs PyTorch ({error}); pip install "residua[gnn]".') from None
+    raise ImportError(needs("residua.nn", "PyTorch", "gnn", error)) from None
 
+from residua.arrays import as_flags, as_floats
 from residua.field import Conditional, Likelihood
 from residua.graph import Graph
+from residua.graph.alignment import align
 from residua.linalg import Strategy
 from residua.validation import check_graph
 
@@ -28,6 +32,19 @@ __all__ = ["CorrelatedResidual"]
 
 def _array(values: Tensor) -> np.ndarray:
     return values.detach().cpu().double().numpy()
+
+
+def _flags(values: Any) -> np.ndarray:
+    """Return flags, given as such or as 0 and 1."""
+    flags = np.asarray(values)
+    if flags.dtype == bool:
+        return flags
+    remedy = "give True at the nodes whose labels are used and False elsewhere, such as ~np.isnan(y)"
+    numbers = as_floats(flags, "train_mask", remedy)
+    wrong = ~np.isin(numbers, (0, 1))
+    if wrong.any():
+        raise ValueError(f"train_mask holds {numbers[wrong][0]}, which is no flag; {remedy}.")
+    return numbers == 1
 
 
 class _Omega(torch.autograd.Function):
@@ -52,8 +69,8 @@ class CorrelatedResidual(torch.nn.Module):
     ----------
     graph : Graph
         The graph.
-    train_mask : Tensor or ndarray of shape (n,)
-        True at nodes whose labels are used.
+    train_mask : Tensor, ndarray or Series of shape (n,)
+        True at nodes whose labels are used; a Series is matched by id.
     outputs : int
         Number of output columns, each with its own alpha and beta.
     alpha : float
@@ -81,7 +98,7 @@ class CorrelatedResidual(torch.nn.Module):
     def __init__(
         self,
         graph: Graph,
-        train_mask: Tensor | np.ndarray,
+        train_mask: Any,
         *,
         outputs: int = 1,
         alpha: float = 0.0,
@@ -91,7 +108,10 @@ class CorrelatedResidual(torch.nn.Module):
     ):
         super().__init__()
         self.graph = check_graph(graph)
-        self.labelled = np.asarray(torch.as_tensor(train_mask).cpu(), dtype=bool)
+        train_mask = align(train_mask, self.graph.nodes, "train_mask")
+        self.labelled = _flags(
+            train_mask.cpu() if isinstance(train_mask, Tensor) else as_flags(train_mask, "train_mask")
+        )
         if self.labelled.shape != (graph.n_nodes,):
             raise ValueError(
                 f"train_mask has shape {self.labelled.shape} but graph has {graph.n_nodes} nodes; give one flag a node."
@@ -114,9 +134,9 @@ class CorrelatedResidual(torch.nn.Module):
         """Precision: (outputs,), or a number for one output."""
         return torch.exp(self.b).squeeze(0)
 
-    def loss(self, prediction: Tensor, y: Tensor) -> Tensor:
-        """Return -2 log-likelihood of the labels under the training mask, a label and output."""
-        prediction, y = self._columns(prediction), self._columns(y)
+    def loss(self, prediction: Tensor, y: Any) -> Tensor:
+        """Return -2 log-likelihood of the labels under the training mask, a label and output; y as in ``correct``."""
+        prediction, y = self._columns(prediction), self._labels(y, prediction)
         rows = torch.as_tensor(np.flatnonzero(self.labelled), device=prediction.device)
         residual = y[rows] - prediction[rows]
         if not torch.isfinite(residual).all():
@@ -127,7 +147,7 @@ class CorrelatedResidual(torch.nn.Module):
 
     @torch.no_grad()
     def correct(
-        self, prediction: Tensor, y: Tensor, *, return_std: bool = False, samples: int = 0
+        self, prediction: Tensor, y: Any, *, return_std: bool = False, samples: int = 0
     ) -> Tensor | tuple[Tensor, ...]:
         """Add what the labels under the training mask say of the others.
 
@@ -135,8 +155,8 @@ class CorrelatedResidual(torch.nn.Module):
         ----------
         prediction : Tensor of shape (n,) or (n, outputs)
             What the network says.
-        y : Tensor of shape (n,) or (n, outputs)
-            Labels; those outside of the training mask are not looked at.
+        y : Tensor, array or Series of shape (n,), or (n, outputs)
+            Labels, in order or a Series by id; those outside of the training mask are not looked at.
         return_std : bool
             Whether to return standard deviations.
         samples : int
@@ -148,8 +168,9 @@ class CorrelatedResidual(torch.nn.Module):
             The prediction, known labels as known; after it the standard deviation if asked, and joint draws
             (samples, n) or (samples, n, outputs) if asked.
         """
+        columns = self._columns(prediction)
         single = prediction.ndim == 1
-        base, labels = _array(self._columns(prediction)), _array(self._columns(y))
+        base, labels = _array(columns), _array(self._labels(y, prediction))
         results = [self._corrected(base[:, k], labels[:, k], k, return_std, samples) for k in range(base.shape[1])]
         stacked = [np.stack(part, axis=-1) for part in zip(*results, strict=True)]
         tensors = tuple(torch.as_tensor(part[..., 0] if single else part).to(prediction) for part in stacked)
@@ -168,7 +189,15 @@ class CorrelatedResidual(torch.nn.Module):
             parts.append(mean + conditional.sample(samples, np.random.default_rng([self.random_state, k])))
         return parts
 
+    def _labels(self, y: Any, prediction: Tensor) -> Tensor:
+        if not isinstance(y, Tensor):
+            y = as_floats(align(y, self.graph.nodes, "y", unknown=True), "y")
+            y = torch.as_tensor(y, device=prediction.device)
+        return self._columns(y)
+
     def _columns(self, values: Tensor) -> Tensor:
+        if not isinstance(values, Tensor):
+            raise TypeError(f"prediction is {type(values).__name__}, not a Tensor; pass torch.as_tensor(prediction).")
         columns = values[:, None] if values.ndim == 1 else values
         if columns.shape != (self.graph.n_nodes, len(self.a)):
             raise ValueError(

@@ -15,9 +15,11 @@ from scipy.stats import norm
 from sklearn.base import clone
 
 from residua import metrics
-from residua.validation import check_choice, check_count, check_fitted
+from residua.field.precision import A_MAX, ALPHA_MAX
+from residua.graph.alignment import align
+from residua.validation import check_choice, check_count, check_fitted, check_graph, check_together, check_values
 from residua.views.contents import Contents, layers
-from residua.views.figures import INK, strip
+from residua.views.figures import BLUE, GREY, INK, strip
 from residua.views.positions import layout
 
 if TYPE_CHECKING:
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
 
 __all__ = ["calibration", "correlation", "learning_curve", "map"]
 
-BLUE, GREY = "#2a5f9e", "#8a8f98"
 SHARES = (0.05, 0.1, 0.2, 0.4, 0.6, 0.8)
 MAX_SOURCES = 500  # nodes from which distances are counted
 
@@ -77,7 +78,7 @@ def map(
     if "uncertainty" in chosen and len(chosen) > 1:
         raise ValueError('"uncertainty" has a scale of its own; draw it by itself: panels=["uncertainty"].')
     graph = model.graph_
-    where = layout(graph) if positions is None else positions
+    where = layout(graph) if positions is None else align(positions, graph.nodes, "positions")
     return strip(where, {title: values[title] for title in chosen}, graph=graph if edges else None, **options)
 
 
@@ -157,7 +158,7 @@ def _hops(model: GraphRegressor, ax: Axes | None, max_hops: int) -> Axes:
     ax = _axes(ax, (5.2, 3.6))
     ax.axhline(0, color=GREY, lw=1)
     for values, colour, label in ((found.before, GREY, "before"), (found.after, BLUE, "decorrelated by the model")):
-        hops, shared = correlogram(values, found.graph, max_hops, model.random_state)
+        hops, shared = correlogram(values, found.graph, max_hops, model.field_.random_state)
         ax.plot(hops, shared, "o-", color=colour, lw=2, label=label)
     ticks = np.arange(1, max_hops + 1)
     return _finished(ax, xlabel="edges between two nodes", ylabel="correlation of residuals", xticks=ticks)
@@ -187,19 +188,19 @@ def _likelihood(model: GraphRegressor, ax: Axes | None, drop: float = 8.0) -> Ax
             "this model has no likelihood of alpha: alpha was not learned by one; "
             'fit it with correlation="learned", or use kind="hops".'
         )
-    best = np.arctanh(np.clip(list(fit.alpha.values()), -1 + 1e-6, 1 - 1e-6))
-    top = fit.source.log_likelihood(best)
+    best = np.arctanh(np.clip(list(fit.alpha.values()), -ALPHA_MAX, ALPHA_MAX))
+    top = fit.source.restricted_log_likelihood(best)
     ax = _axes(ax, (5.2, 3.6))
     for t, name in enumerate(fit.alpha):
         near = best[t] + np.r_[0, np.linspace(-1, 2.5, 36)]
         grid = np.sort(np.r_[np.arctanh(np.linspace(-0.995, 0.9995, 61)), near])
         moved = np.tile(best, (len(grid), 1))
-        moved[:, t] = np.clip(grid, -7, 7)
-        height = np.array([fit.source.log_likelihood(a) for a in moved]) - top
+        moved[:, t] = np.clip(grid, -A_MAX, A_MAX)
+        height = np.array([fit.source.restricted_log_likelihood(a) for a in moved]) - top
         seen = height > -drop
         ax.plot(np.tanh(grid)[seen], height[seen], lw=2, label=f"{name}: {fit.alpha[name]:+.4f}")
     if len(best) == 1:
-        ax.axhline(-(norm.ppf(0.975) ** 2) / 2, color=GREY, lw=1, ls="--", label="95 % interval")
+        ax.axhline(-fit.bartlett_factor * norm.ppf(0.975) ** 2 / 2, color=GREY, lw=1, ls="--", label="95 % interval")
     return _finished(ax, xlabel="alpha", ylabel="log-likelihood below its maximum", ylim=(-drop, 0.5))
 
 
@@ -254,7 +255,9 @@ def learning_curve(
         raise ValueError(f"shares is {list(shares)}; give shares of the labels between 0 and 1, such as 0.2.")
     if y is None:
         X, y, graph = model.X_, model.y_, model.graph_
-    y, shares = np.asarray(y, float), sorted(shares)
+    graph = check_graph(graph)
+    X, y = check_together(graph, X, y=y)
+    y, shares = check_values(y, graph, "y"), sorted(shares)
     known = np.flatnonzero(~np.isnan(y))
     # The same for both models, and a larger share includes the smaller ones.
     orders = [np.random.default_rng([random_state, k]).permutation(known) for k in range(repeats)]

@@ -11,7 +11,7 @@ import numpy as np
 from residua import metrics
 from residua.graph import Graph
 from residua.intervals import conformal_quantile, gaussian_width
-from residua.validation import check_choice, check_share, check_values
+from residua.validation import check_choice, check_graph, check_share, check_together, check_values
 
 Vectors = tuple[np.ndarray, np.ndarray]
 
@@ -25,6 +25,10 @@ class Predictor(ABC):
     @abstractmethod
     def _moments(self, X: Any, y: Any, graph: Graph | None, left_out: bool, std: bool) -> tuple[np.ndarray, Any]:
         """Return means and, if asked, standard deviations; of known labels too where they are ``left_out``."""
+
+    @abstractmethod
+    def _mean_with_features(self, X: Any, y: Any) -> np.ndarray:
+        """Return means of the training graph, were its features X, given the labels of the fit and further ones y."""
 
     @abstractmethod
     def _scores(self) -> np.ndarray | None:
@@ -134,19 +138,21 @@ class Predictor(ABC):
         Parameters
         ----------
         X : (n, d) array or DataFrame
-            Features; None, or those of the fit, for the training graph.
-        y : (n,) array
+            Features. Of the training graph: None, or those of the fit, or others in their place, which the fitted base
+            predicts from (its coefficients stay as they are); the residuals at the labels of the fit move with it.
+        y : (n,) array or Series
             True labels, NaN where unknown; nodes that were labelled in ``fit`` (or in ``known``) do not count.
-        known : (n,) array, optional
+        known : (n,) array or Series, optional
             Labels to condition on: of another graph, or those of the training graph that came after the fit.
         graph : Graph, optional
             Another graph.
         """
-        other = None if graph is self.graph_ else graph
-        there = self.graph_ if other is None else other
-        mean = self.predict(None if other is None else X, known, graph=other)
+        trained = graph is None or graph is self.graph_
+        there = self.graph_ if trained else check_graph(graph)
+        X, y, known = check_together(there, X, y=y, known=known)
+        mean = self._mean_with_features(X, known) if trained else self.predict(X, known, graph=there)
         truth = check_values(y, there, "y")
-        unseen = ~np.isnan(truth) & (np.isnan(self.y_) if other is None else True)
+        unseen = ~np.isnan(truth) & (np.isnan(self.y_) if trained else True)
         if known is not None:
             unseen &= np.isnan(check_values(known, there, "known"))
         if unseen.sum() < 2:

@@ -1,10 +1,12 @@
 """The report in a real browser."""
 
+import io
 import json
 
 import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 
 import residua
 from residua.io.tables import Columns, read_tables, rows_like
@@ -89,16 +91,60 @@ def test_a_node_is_chosen_by_row_by_name_and_by_click(page, counties):
     assert page.wrong == []
 
 
-def test_zoom_and_edges_change_the_picture(page):
+def test_edges_are_drawn_between_their_ends_and_go_again(opened, tmp_path):
+    """A square of four dots: the middles of its sides are empty but for the edges."""
+    graph = residua.Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 0], type=["road", "rail", "road", "rail"])
+    model = residua.GraphRegressor("mean", None).fit(None, np.array([1.0, 2.0, 4.0, 3.0]), graph=graph)
+    write_report(model, tmp_path / "square.html", positions=np.array([[0.0, 0], [1, 0], [1, 1], [0, 1]]))
+    page = opened(tmp_path / "square.html")
+
+    def sides():
+        """The colours at the middle of each side, and in that of the square."""
+        pixels, box = pixels_of(page), page.page.locator("#figure-map").bounding_box()
+        ends = np.array([page.place(k) for k in range(4)]) - [box["x"], box["y"]]
+        middles = [(ends[k] + ends[(k + 1) % 4]) / 2 for k in range(4)] + [ends.mean(axis=0)]
+        return [tuple(_darkest(pixels, x, y)) for x, y in middles]
+
+    empty = sides()[4]
+    for road, rail in ((False, False), (True, False), (True, True), (False, True)):
+        page.page.set_checked("[data-edges='0']", road)
+        page.page.set_checked("[data-edges='1']", rail)
+        assert [colour != empty for colour in sides()] == [road, rail, road, rail, False]
+    assert page.wrong == []
+
+
+def pixels_of(page):
+    with Image.open(io.BytesIO(page.picture())) as picture:
+        return np.asarray(picture.convert("RGB"), int)
+
+
+def _darkest(pixels, x, y, reach=2):
+    """The darkest colour around a place: a line is thin."""
+    near = pixels[round(y) - reach : round(y) + reach + 1, round(x) - reach : round(x) + reach + 1].reshape(-1, 3)
+    return near[np.argmin(near.sum(axis=1))].tolist()
+
+
+def test_zoom_enlarges_what_is_in_the_middle_and_goes_back(page, counties):
     whole = page.page.evaluate(RANGE)
-    plain = page.picture()
-    page.page.check("[data-edges='0']")
-    edges = page.picture()
+    page.page.locator("#figure-map").scroll_into_view_if_needed()
+    plain = pixels_of(page)
+    box = page.page.locator("#figure-map").bounding_box()
+    middle = np.array([box["x"] + box["width"] / 2, box["y"] + box["height"] / 2])
+    places = {node: np.array(page.place(node)) - middle for node in range(0, 3000, 50)}
+    node = min(places, key=lambda k: np.linalg.norm(places[k]))
     page.page.click('[data-zoom="0.6"]')
     assert page.page.evaluate(RANGE) == pytest.approx([0.6 * size for size in whole])
-    assert len({plain, edges, page.picture()}) == 3
+    page.page.locator("#figure-map").scroll_into_view_if_needed()
+    assert page.hover(*(middle + places[node] / 0.6))["node"] == str(counties[1].graph_.nodes[node])
+    page.page.mouse.move(0, 0)
+    page.page.locator(".bk-tooltip-row-value").first.wait_for(state="hidden")
+    zoomed = pixels_of(page)
     page.page.click('[data-zoom="0"]')
+    page.page.mouse.move(0, 0)
     assert page.page.evaluate(RANGE) == pytest.approx(whole)
+    again = pixels_of(page)
+    assert np.abs(zoomed - plain).mean() > 5
+    assert np.abs(again - plain).mean() < 0.5
 
 
 def test_areas_are_drawn_coloured_and_named(opened, tmp_path):

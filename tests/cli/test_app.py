@@ -1,5 +1,6 @@
 """The command line as a user types it: help, the demonstration, reports, wrong input, real processes."""
 
+import json
 import os
 import resource
 import subprocess
@@ -15,6 +16,7 @@ from typer.testing import CliRunner
 import residua as package
 from commands import run, stopped
 from residua.cli.app import app, main
+from residua.cli.options import print_json
 from tables import edit, town, write
 
 runner = CliRunner()
@@ -217,3 +219,10 @@ def test_start_up_is_quick(folder):
 
     assert min(seconds("--help") for _ in range(3)) < 0.5
     assert min(seconds("fit", "nodes.csv", "edges.csv", "--target", "y") for _ in range(2)) < 5
+
+
+def test_numbers_that_are_not_finite_become_null_in_json(capsys):
+    print_json({"r2": float("nan"), "ends": (float("-inf"), 1.5), "rows": [{"n": 3, "name": "köln"}]})
+    said = capsys.readouterr().out
+    assert json.loads(said) == {"r2": None, "ends": [None, 1.5], "rows": [{"n": 3, "name": "köln"}]}
+    assert "köln" in said

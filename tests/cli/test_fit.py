@@ -14,6 +14,7 @@ from residua.cli.app import app
 from tables import edit, town, write
 
 runner = CliRunner()
+ENDS = ("source", "target")
 
 
 def test_fit_tells_what_it_read_and_learned(folder):
@@ -38,7 +39,17 @@ def test_fit_tells_what_it_read_and_learned(folder):
 
 
 def test_fit_prints_the_same_as_json(folder):
-    found = json.loads(run("fit nodes.csv edges.csv --target price --json"))
+    found, told = (run(f"fit nodes.csv edges.csv --target price {how}") for how in ("--json", ""))
+    found = json.loads(found)
+    alpha = found["alpha"]["edge"]
+    interval = f"95 % interval [{alpha['lower']:+.4f}, {alpha['upper']:+.4f}]"
+    for words in (
+        f"edge: {alpha['value']:+.4f}, {interval}",
+        f"base linear {found['r2_base']:.3f}, corrected {found['r2_corrected']:.3f}",
+        f"each of {found['labels_left_out']} labels",
+        found["verdict"],
+    ):
+        assert words in told
     assert found["nodes"] == 81
     assert found["edges"] == {"edge": 144}
     assert found["labelled_share"] == pytest.approx(54 / 81)
@@ -84,7 +95,23 @@ def test_a_network_is_fitted_and_told_apart(folder):
     pytest.importorskip("torch_geometric")
     out = run("fit nodes.csv edges.csv --target price --base mlp --training post-hoc --ensemble 2 --seed 3")
     assert "base mlp" in out
+    model = load("model.residua")
+    assert (model.base_.name, model.training, model.random_state) == ("mlp", "post-hoc", 3)
+    assert len(model.base_.members) == 2
     run("predict model.residua")
+    table = pd.read_csv("predictions.csv", dtype={"id": str})
+    np.testing.assert_allclose(table["prediction"], model.predict())
+
+
+def test_a_quote_left_open_stops_the_command(folder, monkeypatch, capsys):
+    lines = Path("edges.csv").read_text().splitlines()
+    for k in (20, 60):
+        first, rest = lines[k].split(",", 1)
+        lines[k] = f'{first},"{rest}'
+    Path("edges.csv").write_text("\n".join(lines) + "\n")
+    line = stopped("fit nodes.csv edges.csv --target price --base mean -o m.residua", monkeypatch, capsys)
+    assert "edges.csv line 21: a quote is opened" in line
+    assert not Path("m.residua").exists()
 
 
 def test_options_of_networks_are_refused_for_others(folder, monkeypatch, capsys):
@@ -106,7 +133,7 @@ def test_parquet_predictions_are_the_same(model):
     run("predict m.residua -o p.csv")
     run("predict m.residua -o p.parquet")
     pd.testing.assert_frame_equal(
-        pd.read_csv("p.csv", dtype={"id": str}), pd.read_parquet("p.parquet"), check_dtype=False
+        pd.read_csv("p.csv", dtype={"id": str}), pd.read_parquet("p.parquet"), check_dtype=False, check_exact=True
     )
 
 
@@ -204,3 +231,22 @@ def test_a_fit_that_would_not_fit_into_memory_is_refused_before_it_begins(folder
     line = stopped("fit nodes.csv edges.csv --target price -o m.residua", monkeypatch, capsys)
     assert "this fit would take" in line
     assert "0 MB are available" in line
+
+
+def test_ids_that_are_numbers_may_come_in_any_order(folder):
+    nodes, edges = town()
+    nodes["id"], edges["source"], edges["target"] = (
+        column.astype(int) for column in (nodes["id"], *map(edges.get, ENDS))
+    )
+    nodes["longitude"], nodes["latitude"] = np.divmod(np.arange(81.0), 9)
+    found = {}
+    for name, order in {"sorted": np.arange(81), "shuffled": np.random.default_rng(0).permutation(81)}.items():
+        write(Path("."), nodes.iloc[order], edges)
+        run("fit nodes.csv edges.csv --target price --features size,quarter --edge-type kind -o m.residua")
+        run("predict m.residua -o p.csv")
+        run("predict m.residua --nodes nodes.csv --edges edges.csv -o other.csv")
+        run("compare nodes.csv edges.csv --target price --features size --bases linear --splits 1")
+        run("report m.residua --nodes nodes.csv -o r.html")
+        found[name] = [pd.read_csv(path).set_index("id")["prediction"].sort_index() for path in ("p.csv", "other.csv")]
+    for one, other in zip(*found.values(), strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-6)  # labels are of size 1

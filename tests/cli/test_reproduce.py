@@ -5,6 +5,7 @@ from typer.testing import CliRunner
 
 from residua.cli.app import app
 from residua.cli.reproduce import _blocks
+from residua.datasets import available
 
 runner = CliRunner()
 
@@ -47,8 +48,11 @@ def test_an_output_that_cannot_be_made_is_named(refusal):
 def test_data_list_names_every_set_and_its_terms():
     result = runner.invoke(app, ["data", "list"], env={"COLUMNS": "200"})
     assert result.exit_code == 0
-    for word in ("county", "anaheim", "twitch", "contacts-simulated", "own copy", "CC0"):
-        assert word in result.output
+    cells = [[cell.strip() for cell in line.split("│")] for line in result.output.splitlines()]
+    named = {row[1]: row for row in cells if len(row) > 4 and row[1]}
+    for entry in available():
+        assert entry.terms.split()[0] in named[entry.name][4]
+    assert "own copy" in result.output
 
 
 def test_data_fetch_finds_the_files_that_are_here(data_folder):

@@ -1,3 +1,4 @@
+import itertools
 import struct
 import subprocess
 import sys
@@ -245,6 +246,16 @@ def test_no_two_nodes_coincide(graph):
     distance = np.linalg.norm(place[:, None] - place, axis=2) + np.eye(len(place))
     assert np.isfinite(place).all()
     assert distance.min() > 0.1
+
+
+@pytest.mark.parametrize("sizes", [(3, 3, 3, 3, 3, 3, 3), (30, 12, 2, 2, 1), (5, 40, 5, 40)])
+def test_no_component_lies_over_another(sizes):
+    paths = np.split(np.arange(sum(sizes)), np.cumsum(sizes)[:-1])
+    ends = [np.concatenate([path[:-1] for path in paths]), np.concatenate([path[1:] for path in paths])]
+    place = layout(Graph.from_edges(*ends, nodes=np.arange(sum(sizes))))
+    boxes = [(place[path].min(axis=0), place[path].max(axis=0)) for path in paths]
+    for (low, high), (lower, higher) in itertools.combinations(boxes, 2):
+        assert ((low > higher) | (lower > high)).any()
 
 
 def test_components_keep_apart():

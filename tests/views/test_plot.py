@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.figure import Figure
 from numpy.testing import assert_allclose
+from PIL import Image
+from scipy.stats import norm
 
 import residua
 from residua import plot
@@ -39,11 +42,28 @@ def test_the_map_has_the_five_pictures(model):
 
 
 def test_the_map_draws_what_is_asked_where_it_is_asked(model, tmp_path):
-    positions = np.column_stack([np.arange(120.0), np.zeros(120)])
-    assert titles(plot.map(model, positions, panels=["uncertainty"], edges=False, path=tmp_path / "a.png")) == [
-        "uncertainty"
-    ]
-    assert (tmp_path / "a.png").exists()
+    positions = np.column_stack([np.arange(120.0), np.arange(120) % 7])
+    std = model.predict(return_std=True)[1]
+    for edges in (False, True):
+        figure = plot.map(model, positions, panels=["uncertainty"], edges=edges, path=tmp_path / "a.png")
+        assert titles(figure) == ["uncertainty"]
+        drawn = figure.axes[0].collections
+        assert any(isinstance(collection, LineCollection) for collection in drawn) is edges
+        dots = [collection for collection in drawn if isinstance(collection, PathCollection)]
+        shown = {
+            tuple(place): value for c in dots for place, value in zip(c.get_offsets().data, values(c), strict=True)
+        }
+        assert shown.keys() == {tuple(place) for place in positions}
+        unknown = np.isnan(model.y_)
+        assert_allclose([shown[tuple(place)] for place in positions[unknown]], std[unknown])
+    with Image.open(tmp_path / "a.png") as picture:
+        assert min(picture.size) > 100
+
+
+def values(collection):
+    """What the colours of dots mean; NaN for dots of one colour."""
+    found = collection.get_array()
+    return np.full(len(collection.get_offsets()), np.nan) if found is None else np.asarray(found)
 
 
 def test_wrong_panels_are_refused(model):
@@ -59,9 +79,13 @@ def test_wrong_panels_are_refused(model):
 def test_calibration_counts_the_labels_that_intervals_hold(model):
     ax = plot.calibration(model)
     claimed, covered = next(line for line in ax.lines if len(line.get_xdata()) > 2).get_data()
+    known = ~np.isnan(model.y_)
+    mean, std = (part[known] for part in model.predict(known="predict", return_std=True))
+    z = np.abs(model.y_[known] - mean) / std
+    expected = [np.mean(z <= norm.ppf((1 + share) / 2)) for share in claimed]
+    assert_allclose(covered, expected)
     at_90 = covered[np.abs(claimed - 0.9).argmin()]
     assert_allclose(at_90, model.diagnose().coverage)
-    assert (np.diff(covered) >= 0).all()
 
 
 def test_plots_go_into_given_axes(model):
@@ -98,7 +122,13 @@ def test_the_likelihood_is_highest_at_alpha(model):
 
 
 def test_the_likelihood_has_a_curve_for_each_edge_type():
-    assert len(plot.correlation(make_model(types=["a", "b"] * 60), kind="likelihood").lines) == 2
+    model = make_model(types=["a", "b"] * 60)
+    lines = plot.correlation(model, kind="likelihood").lines
+    assert len(lines) == 2
+    for line, alpha in zip(lines, model.alpha_.values(), strict=True):
+        x, height = line.get_data()
+        assert_allclose(x[height.argmax()], alpha, atol=1e-2)
+        assert height.max() == pytest.approx(0, abs=1e-3)
 
 
 def test_a_model_without_a_likelihood_says_so():
@@ -133,6 +163,8 @@ def test_no_global_figure_is_made(model):
 
     plot.calibration(model)
     plot.correlation(model)
+    plot.map(model)
+    plot.learning_curve(model, shares=(0.5,), repeats=1)
     assert plt.get_fignums() == []
 
 

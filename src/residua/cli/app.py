@@ -70,8 +70,8 @@ def demo(
     table = Table(title=f"Turnout 1980: {n - known:,} of {n:,} counties predicted, base {result.model.base_.name}")
     for column in ("", "R2", "90 % interval covers", "its mean width", "seconds"):
         table.add_column(column, justify="left" if not column else "right")
-    for row in result.rows:
-        table.add_row(row.name, f"{row.r2:.3f}", f"{row.coverage:.1%}", f"{row.width:.3f}", f"{row.seconds:.2f}")
+    for name, found in result.scores.items():
+        table.add_row(name, f"{found.r2:.3f}", f"{found.coverage:.1%}", f"{found.width:.3f}", f"{found.seconds:.2f}")
     console.print(table)
     console.print(str(result.model.diagnose()), highlight=False, markup=False, soft_wrap=True)
     console.print(f"\nMaps: {output}", highlight=False, soft_wrap=True)

@@ -37,7 +37,9 @@ def compare(
         data = read_tables(tables.nodes, tables.edges, tables.columns)
         with options.name_labels(tables):
             asked: dict[str, Any] = {"bases": options.split_names(bases) or COMPARED, "splits": splits, "split": split}
-            found = run(data.X, data.y, data.graph, **asked, share=share, random_state=seed, progress=count_on(advance))
+            found = run(
+                data.features, data.y, data.graph, **asked, share=share, random_state=seed, progress=count_on(advance)
+            )
     facts = options.facts_of(data)
     options.print_json(facts | described(found)) if as_json else _print(facts, found)
 
@@ -58,8 +60,7 @@ def described(found: Comparison) -> dict[str, Any]:
 def _method(row: Row) -> dict[str, Any]:
     facts: dict[str, Any] = {"name": row.name, "base": row.base, "correlation": row.correlation, "failure": row.failure}
     for score in SCORES if row.scores else ():
-        values = [getattr(one, score) for one in row.scores]
-        facts[score] = {"mean": row.mean(score), "spread": row.spread(score), "values": values}
+        facts[score] = {"mean": row.mean(score), "spread": row.spread(score), "values": row.values(score)}
     return facts
 
 

@@ -5,7 +5,6 @@ Sixty percent of the counties keep their label; base, propagated and learned pre
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from residua import metrics
+from residua.comparison import Score, score_hidden
 from residua.datasets import Dataset, load_elect80
 from residua.estimator import GraphRegressor
 from residua.views.figures import strip
@@ -22,36 +21,11 @@ SETTINGS = {"base": None, "propagated": "propagate", "learned": "learned"}
 
 
 @dataclass(frozen=True)
-class DemoRow:
-    """One setting on the held-out counties.
-
-    Parameters
-    ----------
-    name : str
-        The setting.
-    r2 : float
-        Share of the variance that is explained.
-    coverage : float
-        Share of counties inside the 90 % conformal interval.
-    width : float
-        Mean width of that interval.
-    seconds : float
-        Of fit and prediction.
-    """
-
-    name: str
-    r2: float
-    coverage: float
-    width: float
-    seconds: float
-
-
-@dataclass(frozen=True)
 class Demo:
-    """Rows to print, the learned model and the data that it is compared with."""
+    """Scores of each setting on the held-out counties, the learned model and the data that it is compared with."""
 
     data: Dataset
-    rows: list[DemoRow]
+    scores: dict[str, Score]
     model: GraphRegressor
     labelled: np.ndarray
 
@@ -73,13 +47,9 @@ def run_demo(base: Any = "linear", random_state: int = 0, progress: Callable[[st
     """Fit the three settings to 60 percent of the counties and score them on the others."""
     data = load_elect80()
     labelled = np.random.default_rng(random_state).random(len(data.y)) < 0.6
-    y = np.where(labelled, data.y, np.nan)
-    rows = []
+    scores = {}
     for name, correlation in SETTINGS.items():
         progress(name)
-        start = time.perf_counter()
-        model = GraphRegressor(base, correlation, random_state=random_state).fit(data.X, y, graph=data.graph)
-        lower, upper = (bound[~labelled] for bound in model.predict_interval(coverage=0.9))
-        r2, covered = model.score(data.X, data.y), metrics.coverage(data.y[~labelled], lower, upper)
-        rows.append(DemoRow(name, r2, covered, float(np.mean(upper - lower)), time.perf_counter() - start))
-    return Demo(data, rows, model, labelled)  # the last, which is learned
+        model = GraphRegressor(base, correlation, random_state=random_state)
+        scores[name] = score_hidden(model, data.X, data.y, data.graph, ~labelled)
+    return Demo(data, scores, model, labelled)  # the last, which is learned

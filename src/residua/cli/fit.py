@@ -82,7 +82,7 @@ def fit_tables(tables: options.Tables, parameters: dict[str, Any], output: Path)
         data, model = _ready(tables, parameters)
         check_memory(_job(data, model))
         with options.name_labels(tables):
-            model.fit(data.X, data.y, graph=data.graph)
+            model.fit(data.features, data.y, graph=data.graph)
         model.recipe_ = data.recipe
         diagnosis = model.diagnose()
         model.save(output)

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 data = typer.Typer(help="The paper's data sets: what there is, and their files.", no_args_is_help=True)
 EXPERIMENT = (
-    "table1, table2, fig-accuracy, fig-scaling, fig-features, fig-inductive, fig-ising, fig-election, calibration, all."
+    "table1, table2, fig-accuracy, fig-scaling, fig-features, fig-inductive, fig-ising, fig-election, calibration, "
+    "inference, networks-coverage, all."
 )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from residua.bases.registry import LINEAR
 from residua.cli.options import Tables, alpha_facts
+from residua.extras import needs
 
 if TYPE_CHECKING:
     from residua.backends.dask import DistributedFit
@@ -80,7 +81,7 @@ def connected(address: str) -> Any:
     try:
         from distributed import Client
     except ImportError as error:
-        raise ImportError(f'--scheduler needs Dask ({error}); pip install "residua[dask]".') from None
+        raise ImportError(needs("--scheduler", "Dask", "dask", error)) from None
     try:
         return Client(address, timeout=CONNECT, set_as_default=False)
     except (OSError, ValueError) as error:
@@ -103,6 +104,7 @@ def learned(found: DistributedFit, base: str) -> dict[str, Any]:
         "p_value": found.correlation.p_value,
         "r2_corrected": found.r2,
         "methods": found.correlation.methods,
+        "warnings": [found.correlation.note] if found.correlation.note else [],
         "halo_rows": found.graph.S.moved_rows,
     }
 
@@ -115,6 +117,7 @@ def lines(found: dict[str, Any]) -> list[tuple[str, str]]:
         ("Features", ", ".join(found["features"]) or "none"),
         ("Alpha", f"{alpha['value']:+.4f}, 95 % interval [{alpha['lower']:+.4f}, {alpha['upper']:+.4f}]"),
         ("R2", f"base {found['base']} and correction {found['r2_corrected']:.3f}; each label predicted without itself"),
+        *(("Note", note) for note in found["warnings"]),
         ("Cluster", f"{found['scheduler']}; {found['halo_rows']:,} rows of a vector move in a product"),
         ("Output", f"{found['predictions']} ({found['seconds']:.1f} s)"),
     ]

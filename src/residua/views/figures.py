@@ -17,6 +17,9 @@ import numpy as np
 from scipy import sparse
 from scipy.spatial import KDTree
 
+from residua.arrays import as_floats
+from residua.graph.alignment import align, align_together, check_one_index
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.collections import PathCollection
@@ -36,6 +39,7 @@ DIVERGING = ("#173f7a", "#3f83bf", "#9cc7de", "#efe3bd", "#f0ac7d", "#cf5f47", "
 UNKNOWN = "#d6d6d6"
 EDGE = "#9a9a9a"
 INK = "#333333"
+BLUE, GREY = "#2a5f9e", "#8a8f98"  # with the neighbours, and without
 DPI = 150
 MAX_EDGES = 200_000
 
@@ -78,7 +82,8 @@ def strip(
         Where the nodes are. Of a DataFrame with columns longitude and latitude (degrees) those two are drawn,
         in the proportions of a map. `layout` computes positions where there are none.
     panels : mapping of title to array, shape (n,)
-        Such as truth, base prediction, residual, correction, final prediction; NaN = unknown.
+        Such as truth, base prediction, residual, correction, final prediction; NaN = unknown. Given a graph, pandas
+        tables are matched to its nodes by id.
     graph : Graph, optional
         n nodes; its edges are drawn beneath, unless there are more than 200,000.
     path : str or Path, optional
@@ -111,8 +116,11 @@ def strip(
 
     if not panels:
         raise ValueError("panels is empty; give at least one title with its values.")
+    names = [f"panels[{title!r}]" for title in panels]
+    positions, *columns = _align(graph, positions, dict(zip(names, panels.values(), strict=True)))
     xy, geographic = check_positions(positions, graph, geographic)
-    values = {title: _check_values(column, len(xy), f"panels[{title!r}]") for title, column in panels.items()}
+    checked = [_check_values(column, len(xy), name) for name, column in zip(names, columns, strict=True)]
+    values = dict(zip(panels, checked, strict=True))
     scales = shared_scales(values, diverging, clip)
     size = np.ptp(corners(xy, geographic), axis=0)
     ratio = np.clip(size[1] / size[0] * stretch(xy, geographic), 0.35, 1.3)
@@ -171,6 +179,7 @@ def draw_nodes(
     >>> dots.get_offsets().tolist()
     [[0.0, 0.0], [2.0, 0.0]]
     """
+    positions, values = _align(graph, positions, {"values": values})
     xy, geographic = check_positions(positions, graph, geographic)
     values = _check_values(values, len(xy), "values")
     (left, bottom), (right, top) = corners(xy, geographic)
@@ -309,9 +318,20 @@ def _draw_edges(ax: Axes, xy: Array, graph: Graph, width: float) -> None:
 # What came in.
 
 
+def _align(graph: Graph | None, positions: Any, columns: Mapping[str, Any]) -> list[Any]:
+    """Return positions and columns of values, whose rows are those of the same nodes."""
+    tables = {"positions": positions, **columns}
+    if graph is not None:
+        return align_together(graph.nodes, tables, unknown=tuple(columns))
+    check_one_index(tables)
+    return list(tables.values())
+
+
 def check_positions(positions: Any, graph: Graph | None, geographic: bool | None) -> tuple[Array, bool]:
+    if graph is not None:
+        positions = align(positions, graph.nodes, "positions")
     named = {"longitude", "latitude"} <= set(getattr(positions, "columns", ()))
-    xy = np.asarray(positions[["longitude", "latitude"]] if named else positions, dtype=np.float64)
+    xy = as_floats(positions[["longitude", "latitude"]] if named else positions, "positions")
     if xy.ndim != 2 or xy.shape[1] != 2 or not len(xy):
         raise ValueError(f"positions has shape {xy.shape}; give one x and one y per node, shape (n, 2).")
     if not np.isfinite(xy).all():
@@ -324,7 +344,7 @@ def check_positions(positions: Any, graph: Graph | None, geographic: bool | None
 
 
 def _check_values(values: ArrayLike, n: int, name: str) -> Array:
-    values = np.asarray(values, dtype=np.float64)
+    values = as_floats(values, name)
     if values.shape != (n,):
         raise ValueError(f"{name} has shape {values.shape} but there are {n} positions; give one value per node.")
     if np.isinf(values).any():

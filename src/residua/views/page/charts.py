@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 GPU_FROM = 5_000  # nodes: below, the plain canvas looks better and starts at once
 MAX_POINTS = 5_000
-BLUE, GREY = "#2a5f9e", "#8a8f98"
 EDGE_COLOURS = ("#8d939c", "#c07f2f", "#2f8f83", "#8b5fae", "#b0466a", "#4f6fb5")
 
 
@@ -90,7 +89,7 @@ def cloud(
     labels: tuple[str, str],
     slope: float | None = None,
     scale: tuple[float, float] | None = None,
-    colour: str = BLUE,
+    colour: str = figures.BLUE,
 ) -> Figure:
     """Draw points with a line through the origin of this slope, or on one scale with its diagonal.
 
@@ -99,7 +98,7 @@ def cloud(
     kept = np.sort(np.random.default_rng(0).choice(len(x), min(len(x), MAX_POINTS), replace=False))
     plot = _frame(0.82, len(kept), scale or _reach(x), scale or _reach(y))
     if scale:
-        plot.line(scale, scale, line_color=GREY)
+        plot.line(scale, scale, line_color=figures.GREY)
     source = _source({"x": x[kept], "y": y[kept], "node": node[kept].astype(np.int32), "name": names[node[kept]]})
     look: dict[str, Any] = {"size": 5, "line_color": None, "fill_alpha": np.clip(400 / len(kept), 0.22, 0.75)}
     dots = plot.scatter("x", "y", source=source, name="points", fill_color=colour, **look)

@@ -17,8 +17,9 @@ import numpy as np
 
 from residua import __version__
 from residua.atomic import write_atomically
+from residua.graph.alignment import align
 from residua.views.contents import COVERAGE, FIELDS, Contents, layers, moran_cloud
-from residua.views.figures import Scale
+from residua.views.figures import BLUE, GREY, Scale
 from residua.views.page import charts
 from residua.views.page.drawing import Drawing, colours, make_drawing, thumbnail
 
@@ -55,8 +56,8 @@ def write_report(
     title, target : str, optional
         The heading of the page, and the name of what is predicted.
     nodes : DataFrame, shape (n, any), optional
-        Rows follow ``graph.nodes``. Its first three columns with text (names, regions) are shown with a node;
-        its columns longitude and latitude are the positions unless those are given.
+        Rows follow ``graph.nodes``, or are matched by id. Its first three columns with text (names, regions) are shown
+        with a node; its columns longitude and latitude are the positions unless those are given.
     positions : array or DataFrame, shape (n, 2), optional
         As in `residua.views.strip`; by default a layout of the graph.
     polygons : GeoJSON or TopoJSON (mapping or path of a file) or GeoDataFrame, optional
@@ -111,7 +112,9 @@ class Page:
     polygons: Any = None
 
     def __post_init__(self) -> None:
-        n = self.contents.graph.n_nodes
+        graph = self.contents.graph
+        n = graph.n_nodes
+        object.__setattr__(self, "nodes", align(self.nodes, graph.nodes, "nodes"))
         if self.nodes is not None and len(self.nodes) != n:
             raise ValueError(f"nodes has {len(self.nodes)} rows but graph has {n} nodes; order nodes like graph.nodes.")
 
@@ -173,13 +176,13 @@ class Page:
         low, high = np.nanmin(values), np.nanmax(values)
         margin = 0.04 * (high - low) or 1.0
         look: dict[str, Any] = {"labels": ("label", "prediction"), "scale": (low - margin, high + margin)}
-        for (name, predicted), colour in zip(predictions.items(), (charts.GREY, charts.BLUE), strict=True):
+        for (name, predicted), colour in zip(predictions.items(), (GREY, BLUE), strict=True):
             known = np.flatnonzero(np.isfinite(predicted))
             if len(known):
                 clouds[name] = charts.cloud(known, found.truth[known], predicted[known], names, colour=colour, **look)
         for name, values, moran, colour in (
-            ("before", found.before, found.diagnosis.moran_base, charts.GREY),
-            ("after", found.after, found.diagnosis.moran_corrected, charts.BLUE),
+            ("before", found.before, found.diagnosis.moran_base, GREY),
+            ("after", found.after, found.diagnosis.moran_corrected, BLUE),
         ):
             if moran:
                 look = {"labels": ("residual", "residuals of its neighbours"), "slope": moran.statistic}
