@@ -1,4 +1,4 @@
-"""Polygons in, a report with their map out. Needs residua[geo]."""
+"""Polygons in, a report with their map out. Needs the extra geo."""
 
 import tempfile
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""One's own PyTorch Geometric loop: the likelihood as its loss, the correction at its end. Needs residua[gnn]."""
+"""One's own PyTorch Geometric loop: the likelihood as its loss, the correction at its end. Needs the extra gnn."""
 
 import numpy as np
 import torch
