@@ -29,16 +29,17 @@ class Coefficients(Workspace):
 
     Attributes
     ----------
-    columns : ndarray of shape (n, d)
-        The design as it was given.
     design : ndarray of shape (n, k)
         Combinations of its columns that are orthonormal at the labelled nodes; k is the rank there.
+    columns : ndarray of shape (n, d)
+        Columns that span what those of the design do at any nodes: the combinations themselves where k = d.
     """
 
     def __init__(self, conditional: Conditional, design: np.ndarray):
-        self.conditional, self.columns = conditional, design
+        self.conditional = conditional
         # What the columns span at the labelled nodes counts, not their units or how many there are.
         self.design = design @ conditional.rows.column_basis(design[conditional.L])[1]
+        self.columns = design if self.design.shape[1] < design.shape[1] else self.design
 
     @cached_property
     def lever(self) -> np.ndarray:

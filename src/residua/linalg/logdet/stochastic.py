@@ -80,7 +80,7 @@ class Lanczos(Strategy):
         return OneTermRatio(self, estimates, U, (0, self.steps)).with_effort(first)
 
     def signs(self, S: Matrix, first: int, last: int) -> np.ndarray:
-        """Return probes ``first`` to ``last`` as columns over the rows of S that this process holds.
+        """Return probes ``first`` to ``last`` as int8 columns over the rows of S that this process holds.
 
         Each probe has its own stream, so more probes keep the first ones; eight signs take one number of it, so those
         of earlier rows can be skipped.
@@ -91,7 +91,7 @@ class Lanczos(Strategy):
             generator = np.random.PCG64([self.random_state, probe])  # that of ``default_rng``
             rng = np.random.Generator(generator.advance(skipped) if skipped else generator)
             out[:, k] = rng.integers(0, 2, S.first + S.n_local - 8 * skipped, np.int8)[S.first - 8 * skipped :]
-        return (2 * out - 1).astype(self.dtype)
+        return 2 * out - 1
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class SpectralEstimate:
 
     def probed(self, Z: np.ndarray, steps: int) -> SpectralEstimate:
         """Return the estimate with further probes, the columns of Z."""
-        Z = self.null_space.project_out(Z) if self.null_space else Z
+        Z = self.null_space.project_out(Z.astype(self.S.dtype)) if self.null_space else Z
         found = tridiagonal(self.S, Z, min(steps, self.S.shape[0]))
         if not self.tridiagonals:
             return replace(self, tridiagonals=found)
@@ -198,8 +198,7 @@ class OneTermRatio(StochasticRatio):
         sides = [side.first(kept) for side in self.sides]
         for first, last in pairwise([*range(kept, probes, width), probes]):
             Z = self.strategy.signs(self.sides[0].S, first, last)
-            parts = [Z, np.ascontiguousarray(Z[self.U])]
-            sides = [side.probed(part, steps) for side, part in zip(sides, parts, strict=False)]
+            sides = [side.probed(Z[self.U] if k else Z, steps) for k, side in enumerate(sides)]
         return OneTermRatio(self.strategy, sides, self.U, (probes, steps))
 
     def estimates(self, alpha: np.ndarray) -> tuple[Estimate, Estimate]:
@@ -223,7 +222,7 @@ class SeveralTermsRatio(StochasticRatio):
 
     def __init__(self, strategy: Lanczos, sides: list[list[Matrix]], U: np.ndarray, effort: Sequence[int]):
         super().__init__(strategy, sides, U, effort)
-        Z = strategy.signs(sides[0][0], 0, self.probes)
+        Z = strategy.signs(sides[0][0], 0, self.probes).astype(strategy.dtype)
         self.Z = [Z, np.ascontiguousarray(Z[U])]
 
     @property
