@@ -7,6 +7,7 @@ Z design at L, Gbar precision of the residuals at L for beta = 1.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +17,8 @@ from residua.linalg.workspace import Workspace, cached_property
 if TYPE_CHECKING:
     from residua.field.conditional import Conditional
 
+Design = np.ndarray | Callable[[], np.ndarray]
+
 
 class Coefficients(Workspace):
     """What a conditional distribution owes to the coefficients of its mean.
@@ -24,22 +27,19 @@ class Coefficients(Workspace):
     ----------
     conditional : Conditional
         The distribution of unknown residuals given known ones.
-    design : ndarray of shape (n, d)
-        Columns of the mean.
-
-    Attributes
-    ----------
-    design : ndarray of shape (n, k)
-        Combinations of its columns that are orthonormal at the labelled nodes; k is the rank there.
-    columns : ndarray of shape (n, d)
-        Columns that span what those of the design do at any nodes: the combinations themselves where k = d.
+    columns : ndarray of shape (n, d), or a function that returns it
+        Columns of the mean. A function is called when they are first needed, which is after draws took their memory.
     """
 
-    def __init__(self, conditional: Conditional, design: np.ndarray):
-        self.conditional = conditional
+    def __init__(self, conditional: Conditional, columns: Design):
+        self.conditional, self.columns = conditional, columns
+
+    @cached_property
+    def design(self) -> np.ndarray:
+        """(n, k) combinations of the columns that are orthonormal at the labelled nodes; k is the rank there."""
         # What the columns span at the labelled nodes counts, not their units or how many there are.
-        self.design = design @ conditional.rows.column_basis(design[conditional.L])[1]
-        self.columns = design if self.design.shape[1] < design.shape[1] else self.design
+        columns = self.columns() if callable(self.columns) else self.columns
+        return columns @ self.conditional.rows.column_basis(columns[self.conditional.L])[1]
 
     @cached_property
     def lever(self) -> np.ndarray:

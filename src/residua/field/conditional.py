@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from residua.field.coefficients import Coefficients
+from residua.field.coefficients import Coefficients, Design
 from residua.field.draws import Draws, draw
 from residua.field.leave_one_out import EXACT_SECONDS, LeaveOneOut, leave_one_out, schur_diagonal
 from residua.field.likelihood import in_order
@@ -41,7 +41,7 @@ class Conditional(Workspace):
         One number, or one for each edge type; 1 for label propagation.
     beta : float
         Overall precision.
-    design : ndarray of shape (n, d) or None
+    design : ndarray of shape (n, d), a function that returns it, or None
         Columns of a mean whose coefficients were fitted with this correlation; their uncertainty is added.
     draws : int
         Samples for variances where no factor is affordable.
@@ -58,7 +58,7 @@ class Conditional(Workspace):
         alpha: float | Mapping[str, float],
         beta: float = 1.0,
         *,
-        design: np.ndarray | None = None,
+        design: Design | None = None,
         draws: int = 64,
         random_state: int = 0,
         exact: bool | None = None,
@@ -76,7 +76,9 @@ class Conditional(Workspace):
         self.G_UU = self.G.submatrix(self.U)
         self.draws = Draws(self.G_UU, self.solver, draws, random_state, np.abs(self.alpha).max())
         self.exact_forced = exact is not None
-        self.coefficients = None if design is None or not design.shape[1] else Coefficients(self, design)
+        if isinstance(design, np.ndarray) and not design.shape[1]:
+            design = None
+        self.coefficients = None if design is None else Coefficients(self, design)
 
     def given(self, labelled: np.ndarray) -> Conditional:
         """Return the same distribution, given residuals at other nodes (n,) bool."""

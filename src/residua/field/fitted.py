@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Protocol
 
 import numpy as np
 
+from residua.field.coefficients import Design
 from residua.field.conditional import Conditional
 from residua.field.correlation import CorrelationFit
 from residua.field.prediction import Prediction
@@ -190,7 +192,9 @@ class FittedField(Workspace):
     def prediction(self) -> Prediction:
         """What the field says of the training graph."""
         # Coefficients fitted without the correlation are taken as they are.
-        design = None if self.propagated else self.base.design(self.X)
+        design: Any = None
+        if not self.propagated and (one := self.base.design(self.X[:1])) is not None and one.shape[1]:
+            design = partial(self.base.design, self.X)
         residual = np.full(self.graph.n_nodes, np.nan)
         residual[self.labelled] = self.outcome.residual
         found = self._predicted(self.graph, self.X, self.y, design)
@@ -271,7 +275,7 @@ class FittedField(Workspace):
         like = self.n_features, self.feature_names
         return graph, check_features(X, graph, optional=self.n_features == 0, like=like)[0]
 
-    def _predicted(self, graph: Graph, X: np.ndarray, y: np.ndarray, design: np.ndarray | None = None) -> Prediction:
+    def _predicted(self, graph: Graph, X: np.ndarray, y: np.ndarray, design: Design | None = None) -> Prediction:
         base = self.base.predict(graph, X)
         alpha = {name: self.alpha[name] for name in graph.edge_types}
         drawn: Any = {"draws": self.draws, "random_state": self.random_state}

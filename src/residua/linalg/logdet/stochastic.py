@@ -222,7 +222,7 @@ class SeveralTermsRatio(StochasticRatio):
 
     def __init__(self, strategy: Lanczos, sides: list[list[Matrix]], U: np.ndarray, effort: Sequence[int]):
         super().__init__(strategy, sides, U, effort)
-        Z = strategy.signs(sides[0][0], 0, self.probes).astype(strategy.dtype)
+        Z: np.ndarray = strategy.signs(sides[0][0], 0, self.probes).astype(strategy.dtype)
         self.Z = [Z, np.ascontiguousarray(Z[U])]
 
     @property
