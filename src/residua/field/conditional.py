@@ -93,12 +93,6 @@ class Conditional(Workspace):
             return bool(self._settings["exact"])
         return factor_seconds(self.G_UU.S, EXACT_SECONDS) <= EXACT_SECONDS
 
-    @property
-    def method(self) -> str:
-        """How variances come about, for people."""
-        how = "exact: selected inverse of a sparse factor"
-        return how if self.exact else f"estimated: Rao-Blackwellised over {self.draws.count} exact draws"
-
     def conditional_mean(self, R: np.ndarray) -> np.ndarray:
         """Return columns (n,) or (n, k), known at L, with their conditional mean at U; 0 where nothing is known."""
         full = np.where(self.labelled[:, None], R.reshape(len(R), -1), 0.0)

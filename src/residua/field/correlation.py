@@ -25,15 +25,9 @@ class ProfileSource(Protocol):
 
     def interval(self, a: np.ndarray, t: int, drop: float) -> tuple[float, float]:
         """Return where -2 profile log-likelihood of alpha_t has risen by ``drop`` from the best a."""
-        ...
-
-    def log_likelihood(self, a: np.ndarray) -> float:
-        """Return the log-likelihood at alpha = tanh(a), a of shape (p,), beta and coefficients at their best."""
-        ...
 
     def restricted_log_likelihood(self, a: np.ndarray) -> float:
-        """Return the restricted log-likelihood at alpha = tanh(a), beta at its best."""
-        ...
+        """Return the restricted log-likelihood at alpha = tanh(a), a of shape (p,), beta at its best."""
 
 
 @dataclass(frozen=True)

@@ -59,8 +59,5 @@ class Observed(Workspace):
     def interval(self, a: np.ndarray, t: int, drop: float) -> tuple[float, float]:
         return profile_interval(self.profile, a, t, drop)
 
-    def log_likelihood(self, a: np.ndarray) -> float:
-        return self.profile.log_likelihood(a)
-
     def restricted_log_likelihood(self, a: np.ndarray) -> float:
         return self.profile.restricted_log_likelihood(a)

@@ -100,7 +100,6 @@ class Profile:
         self.quadratic_form = QuadraticForm(likelihood, lambda: np.column_stack([rest / size, Z @ T]))
         self.ratio = likelihood.ratio if ratio is None else ratio
         self.logdets: dict[tuple[bytes, bool], Estimate] = {}
-        self.misfits: dict[tuple[bytes, int], float] = {}
         self.hessians: dict[tuple[bytes, int], np.ndarray] = {}
         self.doubted = False
 

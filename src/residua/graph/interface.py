@@ -25,8 +25,6 @@ class GraphLike(Protocol):
         Reductions over all nodes.
     near_order : ndarray or None
         An order of the nodes in which work on them is faster; None where their own will do.
-    degree : ndarray of shape (n_nodes,)
-        The total weight of the edges at each node.
     """
 
     @property
@@ -44,13 +42,8 @@ class GraphLike(Protocol):
     @property
     def near_order(self) -> np.ndarray | None: ...
 
-    @property
-    def degree(self) -> np.ndarray: ...
-
     def reached(self, labelled: np.ndarray) -> np.ndarray:
         """Return the mask (n_nodes,) of nodes in a component that has a label."""
-        ...
 
     def count_components(self, labelled: np.ndarray) -> int:
         """Count the components that have a label."""
-        ...

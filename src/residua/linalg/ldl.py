@@ -81,13 +81,8 @@ class LDL:
         """The diagonal of ``A^-1``, and its entries on the pattern of L."""
         return _takahashi(self.pattern.colptr, self.pattern.rows, self.values, self.D)
 
-    @cached_property
-    def inverse(self) -> sp.csr_array:
-        """Entries of ``A^-1`` on the pattern of L + L'."""
-        return self.inverse_in(np.arange(len(self.D)))
-
     def inverse_in(self, order: np.ndarray) -> sp.csr_array:
-        """Return the same for a matrix B with ``A = B[order][:, order]``."""
+        """Return entries of ``B^-1`` on the pattern of L + L', for the matrix B with ``A = B[order][:, order]``."""
         colptr, rows = self.pattern.colptr, self.pattern.rows
         diagonal, lower = self.inverse_entries
         below, beside = order[rows], np.repeat(order, np.diff(colptr))

@@ -174,7 +174,7 @@ class BlockGraph:
     def __init__(self, block: Block, rows: Gang):
         self.S = RowBlock.of(block, rows)
         self.operators, self.rows = {"edge": self.S}, rows
-        self.n_nodes, self.degree = self.S.n_local, block.degree
+        self.n_nodes = self.S.n_local
 
     def reached(self, labelled: np.ndarray) -> np.ndarray:
         """Return the mask of nodes in a component that has a label."""

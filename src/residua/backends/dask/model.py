@@ -117,9 +117,6 @@ class ObservedOnCluster:
     def interval(self, a: np.ndarray, t: int, drop: float) -> tuple[float, float]:
         return self._ask("interval", a, t, drop)
 
-    def log_likelihood(self, a: np.ndarray) -> float:
-        return self._ask("log_likelihood", a)
-
     def restricted_log_likelihood(self, a: np.ndarray) -> float:
         return self._ask("restricted_log_likelihood", a)
 
