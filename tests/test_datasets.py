@@ -1,23 +1,14 @@
 from dataclasses import FrozenInstanceError
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from residua.datasets import Dataset, load_elect80
-from residua.datasets.base import standardise
 
 
 @pytest.fixture(scope="module")
 def elect80():
     return load_elect80()
-
-
-def test_standardised_columns_have_mean_0_and_deviation_1():
-    table = pd.DataFrame({"a": [1.0, 2.0, 6.0], "b": [5.0, 5.0, 5.0]})
-    found = standardise(table)
-    np.testing.assert_allclose(found["a"], (table["a"] - 3) / np.sqrt((4 + 1 + 9) / 2))
-    assert found["b"].tolist() == [0.0, 0.0, 0.0]
 
 
 def test_every_row_follows_the_nodes_of_the_graph(elect80):

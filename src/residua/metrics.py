@@ -12,21 +12,16 @@ self-loops, S0 the sum of its entries. A node whose y (or value) is NaN is unkno
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.special import erf, ndtr
 from scipy.stats import norm
 from sklearn.metrics import r2_score, root_mean_squared_error
 
 from residua.arrays import as_floats
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    from residua.graph import Graph
-
+from residua.graph import Graph
 from residua.graph.alignment import align, check_one_index
 
 __all__ = [

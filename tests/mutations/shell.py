@@ -398,6 +398,11 @@ SHELL = [
         ("sign of a coupling", "coupling * around[:, half]", "abs(coupling) * around[:, half]"),
     ),
     *changes(
+        "reproduction/datasets/scaling.py",
+        "tests/reproduction/datasets/test_scaling.py::test_standardised_columns_have_mean_0_and_deviation_1",
+        ("standardised columns", "(table - centre) / spread.where", "table / spread.where"),
+    ),
+    *changes(
         "reproduction/datasets/routes.py",
         "tests/reproduction/datasets/test_routes.py::test_trips_of_any_length_are_betweenness",
         ("shares of equal routes", "onward[v] * (routes[tail[e]] / routes[v])", "onward[v]"),
@@ -453,9 +458,9 @@ SHELL = [
         ("spread over seeds", "ddof=min(1, len(values) - 1)", "ddof=0"),
     ),
     *changes(
-        "datasets/base.py",
-        "tests/test_datasets.py::test_standardised_columns_have_mean_0_and_deviation_1",
-        ("standardised columns", "(table - centre) / spread.where", "table / spread.where"),
+        "datasets/elect80.py",
+        "tests/test_datasets.py::test_fips_codes_keep_their_zeros",
+        ("codes with zeros before them", 'dtype={"fips": str, ', "dtype={"),
     ),
     *changes(
         "atomic.py",

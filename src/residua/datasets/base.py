@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from numpy.typing import NDArray
-
-    from residua.graph import Graph
+from residua.graph import Graph
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,18 +50,3 @@ class Dataset:
     def __repr__(self) -> str:
         size = f"{self.graph.n_nodes:,} nodes, {self.graph.n_edges:,} edges, {self.X.shape[1]} features"
         return f"Dataset({self.name!r}: {size})"
-
-
-def standardise(table: pd.DataFrame) -> pd.DataFrame:
-    """Return each column with mean 0 and n-1 standard deviation 1; a constant column becomes 0."""
-    with np.errstate(all="ignore"):  # what overflows is refused
-        centre, spread = table.mean(), table.std()
-        return finite((table - centre) / spread.where(spread > 1e-12 * centre.abs(), 1.0))
-
-
-def finite(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the table, or refuse it where a number is missing or infinite."""
-    for name in table.columns:
-        if not np.isfinite(table[name]).all():
-            raise ValueError(f"{name} has no known number, or numbers that are too large")
-    return table

@@ -14,15 +14,13 @@ goes half the way from the mean square of standardised errors to what their 90 %
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
 
 from residua.field.conditional import Conditional
-
-if TYPE_CHECKING:
-    from residua.field.fitted import FittedField
+from residua.field.fitted import FittedField
 
 # The variance of the estimated variance, relative to it, times the number of labels: 2 for independent Gaussian errors,
 # about twice that for networks, whose errors are larger at some nodes and whose optimism is itself estimated.

@@ -8,17 +8,15 @@ Where every label is known, nothing is left to predict: then predictions are lea
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from residua.diagnosis import Diagnosis
+from residua.estimator import GraphRegressor
+from residua.graph import Graph
 from residua.metrics import values_and_weights
 from residua.validation import check_fitted
-
-if TYPE_CHECKING:
-    from residua.diagnosis import Diagnosis
-    from residua.estimator import GraphRegressor
-    from residua.graph import Graph
 
 COVERAGE = 0.9
 # Layers of the paper's figure 2, and the uncertainty: by title, the column of `Contents`.

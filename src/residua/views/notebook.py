@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from residua.diagnosis import r2_of_errors
-
-if TYPE_CHECKING:
-    from residua.estimator import GraphRegressor
-    from residua.field.fitted import FittedField
+from residua.estimator import GraphRegressor
+from residua.field.fitted import FittedField
 
 # Leaving labels out takes a factorisation: a glance at a large model is not worth one.
 QUICK = 5_000

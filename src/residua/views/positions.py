@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 from scipy.spatial import KDTree
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from residua.graph import Graph
 
-    from residua.graph import Graph
-
-    Array = NDArray[np.float64]
+Array = NDArray[np.float64]
 
 
 def layout(graph: Graph) -> Array:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 import pandas as pd
 
 from residua.atomic import check_folder_of, write_atomically
-
-if TYPE_CHECKING:
-    from residua.estimator import GraphRegressor
-    from residua.io.tables.graphs import NodeData
+from residua.estimator import GraphRegressor
+from residua.io.tables.graphs import NodeData
 
 SUFFIXES = (".csv", ".parquet")
 

@@ -13,9 +13,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from residua.datasets.base import Dataset, standardise
+from residua.datasets.base import Dataset
 from residua.graph import Graph
 from residua.reproduction.datasets.files import DataFileError, reading
+from residua.reproduction.datasets.scaling import standardise
 
 PEOPLE = "DS0001/22140-0001-Data.tsv"
 TIES = "DS0002/22140-0002-Data.tsv"

@@ -13,10 +13,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from residua.datasets.base import Dataset, finite, standardise
+from residua.datasets.base import Dataset
 from residua.datasets.elect80 import COORDINATES, load_elect80
 from residua.graph import Graph
 from residua.reproduction.datasets.files import data_folder, find_file, reading
+from residua.reproduction.datasets.scaling import finite, standardise
 from residua.validation import check_choice
 
 TARGETS = ("income", "migration", "birth", "death", "education", "unemployment", "election")

@@ -16,10 +16,11 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from residua.datasets.base import Dataset, standardise
+from residua.datasets.base import Dataset
 from residua.graph import Graph
 from residua.reproduction.datasets import routes
 from residua.reproduction.datasets.files import data_folder, find_file, reading
+from residua.reproduction.datasets.scaling import standardise
 from residua.validation import check_choice
 
 FEATURES = {"capacity": 2, "length": 3, "free_flow_time": 4, "speed": 7}  # field of a link's row

@@ -16,9 +16,10 @@ import pandas as pd
 import scipy.sparse as sp
 from scipy.sparse.linalg import svds
 
-from residua.datasets.base import Dataset, standardise
+from residua.datasets.base import Dataset
 from residua.graph import Graph
 from residua.reproduction.datasets.files import data_folder, find_file, reading
+from residua.reproduction.datasets.scaling import standardise
 from residua.validation import check_choice
 
 COUNTRIES = ("DE", "ENGB", "ES", "FR", "PTBR", "RU")

@@ -11,22 +11,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from residua import __version__
 from residua.atomic import write_atomically
+from residua.estimator import GraphRegressor
 from residua.graph.alignment import align
 from residua.views.contents import COVERAGE, FIELDS, Contents, layers, moran_cloud
 from residua.views.figures import BLUE, GREY, Scale
 from residua.views.page import charts
 from residua.views.page.drawing import Drawing, colours, make_drawing, thumbnail
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from residua.estimator import GraphRegressor
 
 MAX_ROWS = 100
 MAX_TEXTS = 3
