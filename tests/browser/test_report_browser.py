@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 import residua
-from residua.io.tables import Columns, read_tables, rows_like
+from residua.io.tables.graphs import Columns, read_tables, rows_like
 from residua.views.page.html import write_report
 
 PHONE = {"viewport": {"width": 375, "height": 750}, "device_scale_factor": 2, "has_touch": True, "is_mobile": True}

@@ -13,7 +13,7 @@ import pytest
 import residua
 from residua import GraphRegressor, ModelFileError
 from residua.io.model_file import load
-from residua.io.tables import Columns, read_tables
+from residua.io.tables.graphs import Columns, read_tables
 from soak import bombs, checkpoint_files, data_files, model_files, shape_files, table_files
 from soak.mutations import damaged, damaged_json
 from soak.verdicts import Judge, PromiseBroken, Rounds, nothing_runs

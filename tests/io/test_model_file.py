@@ -742,7 +742,7 @@ def test_trusted_has_to_be_names_or_types(tmp_path):
 
 def test_a_file_written_before_the_fitted_value_says_the_same():
     """``before.residua`` is of ``residua fit``, and ``before.csv`` of ``residua predict``, of November 2026."""
-    from residua.io.tables import prediction_table
+    from residua.io.tables.predictions import prediction_table
 
     folder = Path(__file__).parent / "data"
     model, expected = residua.load(folder / "before.residua"), pd.read_csv(folder / "before.csv")

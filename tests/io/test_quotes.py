@@ -5,8 +5,8 @@ import csv
 import pandas as pd
 import pytest
 
-from residua.io.tables import Table
 from residua.io.tables import files as table_files
+from residua.io.tables.columns import Table
 
 ROWS = [f"{i},{i + 1}" for i in range(200)]
 STRAY = {

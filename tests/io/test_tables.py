@@ -16,7 +16,10 @@ import residua
 from residua.io.model_file import ModelFileError
 from residua.io.model_file.recipe import unpack_recipe
 from residua.io.model_file.values import Table as JsonTable
-from residua.io.tables import Columns, Recipe, Table, prediction_table, read_again, read_tables, rows_like, write_table
+from residua.io.tables.columns import Table
+from residua.io.tables.graphs import Columns, read_again, read_tables, rows_like
+from residua.io.tables.predictions import prediction_table, write_table
+from residua.io.tables.recipe import Recipe
 from tables import edit, town, write
 
 PRICE = Columns(target="price")

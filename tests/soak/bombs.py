@@ -15,7 +15,7 @@ import pyarrow.parquet as parquet
 
 import residua
 from residua.datasets import load_transport
-from residua.io.tables import Columns, read_tables
+from residua.io.tables.graphs import Columns, read_tables
 from residua.views.page.shapes import read_shapes
 from soak.data_files import past_the_checksums, transport
 from soak.model_files import Members, good_models, members_of, saved, zipped

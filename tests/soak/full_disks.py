@@ -19,7 +19,7 @@ import pytest
 import residua
 from residua import atomic
 from residua.bases.networks import checkpoint
-from residua.io.tables import write_table
+from residua.io.tables.predictions import write_table
 from residua.views.page.html import write_report
 from soak.processes import Setting, begin, command, command_for, finished, others, said
 from soak.verdicts import Budget, until

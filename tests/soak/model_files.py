@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 import residua
 from residua import Graph, GraphRegressor
-from residua.io.tables import Columns, read_tables
+from residua.io.tables.graphs import Columns, read_tables
 from soak.mutations import damaged, damaged_json
 from soak.verdicts import Budget, Judge, PromiseBroken, nothing_runs, until
 from tables import town, write

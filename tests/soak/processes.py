@@ -30,7 +30,7 @@ PRELOAD = [
     "residua.io.model_file.networks",
     "residua.bases.networks.base",
     "residua.views.page.html",
-    "residua.io.tables",
+    "residua.io.tables.predictions",
     "rich.progress",
 ]
 CONTEXT.set_forkserver_preload(PRELOAD)

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as parquet
 
-from residua.io.tables import Columns, read_again, read_tables, rows_like
+from residua.io.tables.graphs import Columns, read_again, read_tables, rows_like
 from soak.mutations import damaged
 from soak.verdicts import Budget, Judge, nothing_runs, until
 from tables import town, write

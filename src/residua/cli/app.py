@@ -58,7 +58,7 @@ def demo(
     from rich.table import Table
 
     from residua.cli.demo import run_demo
-    from residua.io.tables import check_output
+    from residua.io.tables.predictions import check_output
 
     check_output(output, (".png",))
     console = Console()
@@ -94,7 +94,8 @@ def report(
     output: Annotated[Path, options.Output(help="Where the page goes.")] = Path("report.html"),
 ) -> None:
     """Write a page on what a model found, to open in a browser."""
-    from residua.io.tables import check_output, rows_like
+    from residua.io.tables.graphs import rows_like
+    from residua.io.tables.predictions import check_output
 
     check_output(output, (".html",), (model, nodes, polygons))
     if (x is None) != (y is None) or (x and nodes is None):

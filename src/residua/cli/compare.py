@@ -32,7 +32,7 @@ def compare(
     """Which method predicts best: label propagation, and bases plain, propagated and learned."""
     with progress("comparing") as advance:
         from residua.comparison import compare as run
-        from residua.io.tables import read_tables
+        from residua.io.tables.graphs import read_tables
 
         data = read_tables(tables.nodes, tables.edges, tables.columns)
         with options.name_labels(tables):

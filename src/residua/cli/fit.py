@@ -44,7 +44,7 @@ def fit(
     output: Annotated[Path, options.Output(help="Where the model goes.")] = Path("model.residua"),
 ) -> None:
     """Learn from a node table and an edge table, and write a model."""
-    from residua.io.tables import check_output
+    from residua.io.tables.predictions import check_output
 
     if scheduler is None:
         check_output(output, (".residua",), (tables.nodes, tables.edges))
@@ -96,7 +96,7 @@ def fit_tables(tables: options.Tables, parameters: dict[str, Any], output: Path)
 def _ready(tables: options.Tables, parameters: dict[str, Any]) -> tuple[NodeData, GraphRegressor]:
     """Read the tables, and make a model that is not fitted yet."""
     from residua.estimator import GraphRegressor
-    from residua.io.tables import read_tables
+    from residua.io.tables.graphs import read_tables
     from residua.validation import check_choice
 
     name, chosen = parameters["base"], parameters["correlation"]
@@ -164,8 +164,8 @@ def predict(
     output: Annotated[Path, options.Output(help="Where predictions go, .csv or .parquet.")] = Path("predictions.csv"),
 ) -> None:
     """Write a line for each node: id, prediction, std, lower, upper, base, correction."""
-    from residua.io.tables import check_output, prediction_table, read_again, read_labels, write_table
-    from residua.io.tables.predictions import SUFFIXES
+    from residua.io.tables.graphs import read_again, read_labels
+    from residua.io.tables.predictions import SUFFIXES, check_output, prediction_table, write_table
 
     check_output(output, SUFFIXES, (model, nodes, edges, labels))
     if not 0 < coverage < 1:

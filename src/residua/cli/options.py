@@ -20,7 +20,7 @@ from residua.bases.registry import BASES, NETWORKS
 if TYPE_CHECKING:
     import numpy as np
 
-    from residua.io.tables import Columns, NodeData
+    from residua.io.tables.graphs import Columns, NodeData
 
 _HELP = {name: f"{name} ({entry.help})" for name, entry in BASES.items()}
 BASE_NAMES = ", ".join(text for name, text in _HELP.items() if name not in NETWORKS)
@@ -79,7 +79,7 @@ def of_tables(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def run(**given: Any) -> None:
-        from residua.io.tables import Columns
+        from residua.io.tables.graphs import Columns
 
         words = {parameter.name: given.pop(parameter.name) for parameter in shared}
         nodes, edges, words["to"] = words.pop("nodes"), words.pop("edges"), words.pop("target_node")

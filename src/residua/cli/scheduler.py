@@ -12,7 +12,7 @@ from residua.extras import needs
 
 if TYPE_CHECKING:
     from residua.backends.dask import DistributedFit
-    from residua.io.tables import Columns
+    from residua.io.tables.graphs import Columns
 
 CONNECT = 20  # seconds in which a scheduler should answer
 
@@ -56,24 +56,21 @@ def fit_on_cluster(address: str, tables: Tables, parameters: dict[str, Any], out
 def check_options(given: Columns, parameters: dict[str, Any]) -> None:
     """Refuse what a cluster does not do."""
     base, correlation = parameters["base"], parameters["correlation"]
-    one_machine, numbers = "is for one machine;", "on a cluster features are columns of numbers: leave it out."
-    for refused, message in (
-        (
-            base not in LINEAR,
+    numbers = "on a cluster features are columns of numbers: leave it out."
+    if base not in LINEAR:
+        raise ValueError(
             f"--base {base} does not run on a cluster by this command; use {', '.join(LINEAR)}, or "
-            "residua.distributed.fit with a regressor on dask arrays.",
-        ),
-        (correlation != "learned", f"--correlation {correlation} {one_machine} leave out --scheduler."),
-        (given.edge_type, f"--edge-type {one_machine} on a cluster all edges count alike: leave it out."),
-        (given.categorical, f"--categorical {one_machine} {numbers}"),
-        (given.missing, f"--missing {one_machine} {numbers}"),
-        (
-            given.exclude and given.features is None,
-            f"--exclude {one_machine} on a cluster name the columns to use: --features.",
-        ),
+            "residua.distributed.fit with a regressor on dask arrays."
+        )
+    for option, refused, remedy in (
+        (f"correlation {correlation}", correlation != "learned", "leave out --scheduler."),
+        ("edge-type", given.edge_type, "on a cluster all edges count alike: leave it out."),
+        ("categorical", given.categorical, numbers),
+        ("missing", given.missing, numbers),
+        ("exclude", given.exclude and given.features is None, "on a cluster name the columns to use: --features."),
     ):
         if refused:
-            raise ValueError(message)
+            raise ValueError(f"--{option} is for one machine; {remedy}")
 
 
 def connected(address: str) -> Any:

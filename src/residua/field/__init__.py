@@ -3,17 +3,7 @@
 from residua.field.conditional import Conditional
 from residua.field.correlation import CorrelationFit
 from residua.field.correlator import Correlator, fit_correlation
-from residua.field.leave_one_out import LeaveOneOut
-from residua.field.likelihood import Likelihood, Omega
+from residua.field.likelihood import Likelihood
 from residua.field.propagation import propagate
 
-__all__ = [
-    "Conditional",
-    "CorrelationFit",
-    "Correlator",
-    "LeaveOneOut",
-    "Likelihood",
-    "Omega",
-    "fit_correlation",
-    "propagate",
-]
+__all__ = ["Conditional", "CorrelationFit", "Correlator", "Likelihood", "fit_correlation", "propagate"]

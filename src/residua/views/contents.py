@@ -68,6 +68,10 @@ class Contents:
         Whether every label is known, so that corrections are leave-one-out.
     asked : (n,) array of bool
         Nodes where there is something to predict.
+    base_out_of_fold : (n,) array
+        Out-of-sample base predictions at known nodes; NaN for a base that was never tried without correlation.
+    before : (n,) array
+        Residuals whose correlation the model set out to explain.
     """
 
     def __init__(self, model: GraphRegressor):
@@ -76,6 +80,8 @@ class Contents:
         self.truth, self.base, self.residual = model.y_, self.own.base, self.own.residual
         self.left_out = bool(self.own.known.all())
         self.asked = ~self.own.known | self.left_out
+        self.base_out_of_fold = self.truth - self.own.at_known(model.field_.outcome.base_out_of_fold_error)
+        self.before = self.own.at_known(model.field_.uncorrected)
 
     @cached_property
     def diagnosis(self) -> Diagnosis:
@@ -104,19 +110,9 @@ class Contents:
         return self.final - width, self.final + width
 
     @cached_property
-    def base_out_of_fold(self) -> np.ndarray:
-        """Out-of-sample base predictions at known nodes; NaN for a base that was never tried without correlation."""
-        return self.truth - self.own.at_known(self.model.field_.outcome.base_out_of_fold_error)
-
-    @cached_property
     def corrected(self) -> np.ndarray:
         """Leave-one-out predictions at known nodes whose label no part of the training has seen."""
         return self.truth - self.own.at_known(self.own.out_of_sample_error)
-
-    @cached_property
-    def before(self) -> np.ndarray:
-        """Residuals (n,) whose correlation the model set out to explain."""
-        return self.own.at_known(self.model.field_.uncorrected)
 
     @cached_property
     def after(self) -> np.ndarray:

@@ -21,7 +21,7 @@ from residua.cli import scheduler as cli_scheduler
 from residua.cli.options import Tables
 from residua.field import Conditional
 from residua.graph import Graph
-from residua.io.tables import Columns
+from residua.io.tables.graphs import Columns
 from residua.linalg import CG, Shifted
 from residua.linalg.kernels import rows as kernels
 from residua.linalg.lanczos import BlockLanczos, gauss_rule, tridiagonal

@@ -145,23 +145,12 @@ class StochasticRatio(Ratio):
     """The ratio h estimated from probes, of which more can be had."""
 
     exact = False
-    effort: tuple[int, int]
 
     def __init__(self, strategy: Lanczos, sides: list[Any], U: np.ndarray, effort: Sequence[int]):
-        self.strategy, self.sides, self.U, self.effort = strategy, sides, U, (int(effort[0]), int(effort[1]))
-
-    @property
-    def probes(self) -> int:
-        return self.effort[0]
-
-    @property
-    def steps(self) -> int:
-        return self.effort[1]
-
-    @property
-    def method(self) -> str:  # type: ignore[override]
-        how = "with exact moments as control variates" if self.strategy.control_variates else "plain"
-        return f"estimated: Lanczos quadrature, {self.probes} probes x {self.steps} steps, {how}"
+        self.strategy, self.sides, self.U = strategy, sides, U
+        self.effort = self.probes, self.steps = int(effort[0]), int(effort[1])
+        how = "with exact moments as control variates" if strategy.control_variates else "plain"
+        self.method = f"estimated: Lanczos quadrature, {self.probes} probes x {self.steps} steps, {how}"
 
     @abstractmethod
     def estimates(self, alpha: np.ndarray) -> tuple[Estimate, Estimate]:
@@ -222,12 +211,9 @@ class SeveralTermsRatio(StochasticRatio):
 
     def __init__(self, strategy: Lanczos, sides: list[list[Matrix]], U: np.ndarray, effort: Sequence[int]):
         super().__init__(strategy, sides, U, effort)
+        self.method += ", run anew for each alpha"
         Z: np.ndarray = strategy.signs(sides[0][0], 0, self.probes).astype(strategy.dtype)
         self.Z = [Z, np.ascontiguousarray(Z[U])]
-
-    @property
-    def method(self) -> str:  # type: ignore[override]
-        return f"{super().method}, run anew for each alpha"
 
     def with_effort(self, effort: Sequence[int]) -> SeveralTermsRatio:
         return SeveralTermsRatio(self.strategy, self.sides, self.U, effort)
