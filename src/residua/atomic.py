@@ -17,10 +17,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
+PathLike = str | os.PathLike[str]
 
-def write_atomically(
-    path: str | os.PathLike[str], write: Callable[[BinaryIO], object], what: str = "saving the model"
-) -> None:
+
+def write_atomically(path: PathLike, write: Callable[[BinaryIO], object], what: str = "saving the model") -> None:
     """Let ``write`` fill a new file beside ``path``, then move it there."""
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():

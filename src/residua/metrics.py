@@ -302,9 +302,7 @@ def values_and_weights(values: ArrayLike, graph: Graph) -> tuple[NDArray[np.floa
     """Centred, scaled values where known, and the weights among those nodes."""
     values = _vector(align(values, graph.nodes, "values", unknown=True), "values")
     if len(values) != graph.n_nodes:
-        raise ValueError(
-            f"values has {len(values)} entries but graph has {graph.n_nodes} nodes; order values like graph.nodes."
-        )
+        raise ValueError(f"values has {len(values)} entries but graph has {graph.n_nodes} nodes; give one a node.")
     (x,) = _known(values, name="values")
     if len(x) < 4:
         raise ValueError(f"values is known at {len(x)} nodes; Moran's I and its variance need at least 4.")
@@ -341,9 +339,7 @@ def _known(y: ArrayLike, *, name: str = "y", finite: bool = True, **others: Arra
     columns = {key: _vector(column, key) for key, column in others.items()}
     for key, column in columns.items():
         if len(column) != len(known):
-            raise ValueError(
-                f"{key} has {len(column)} entries but {name} has {len(known)}; give one per node, in one order."
-            )
+            raise ValueError(f"{key} has {len(column)} entries but {name} has {len(known)}; give one per node.")
         bad = known & (~np.isfinite(column) if finite else np.isnan(column))
         if bad.any():
             raise ValueError(
@@ -372,6 +368,5 @@ def _check_ordered(lower: NDArray[np.float64], upper: NDArray[np.float64]) -> No
     crossed = lower > upper
     if crossed.any():
         first = crossed.argmax()
-        raise ValueError(
-            f"lower exceeds upper at {crossed.sum()} nodes, first {lower[first]} > {upper[first]}; swap the two."
-        )
+        ends = f"{lower[first]} > {upper[first]}"
+        raise ValueError(f"lower exceeds upper at {crossed.sum()} nodes, first {ends}; swap the two.")

@@ -109,9 +109,8 @@ class CorrelatedResidual(torch.nn.Module):
         super().__init__()
         self.graph = check_graph(graph)
         train_mask = align(train_mask, self.graph.nodes, "train_mask")
-        self.labelled = _flags(
-            train_mask.cpu() if isinstance(train_mask, Tensor) else as_flags(train_mask, "train_mask")
-        )
+        mask = train_mask.cpu() if isinstance(train_mask, Tensor) else as_flags(train_mask, "train_mask")
+        self.labelled = _flags(mask)
         if self.labelled.shape != (graph.n_nodes,):
             raise ValueError(
                 f"train_mask has shape {self.labelled.shape} but graph has {graph.n_nodes} nodes; give one flag a node."

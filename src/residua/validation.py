@@ -142,9 +142,7 @@ def check_features(
     if array.shape[1] != width:
         raise ValueError(f"X has {array.shape[1]} columns but the model was fitted on {width}; give the same features.")
     if names is not None and expected is not None and not np.array_equal(names, expected):
-        raise ValueError(
-            f"X has columns {list(names)} but the model was fitted on {list(expected)}; reorder them to match."
-        )
+        raise ValueError(f"X has columns {list(names)} but the model was fitted on {list(expected)}; reorder them.")
     return array, names
 
 

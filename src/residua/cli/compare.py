@@ -22,9 +22,7 @@ def compare(
     tables: options.Tables,
     bases: Annotated[str | None, Option(help=f"Bases to try, with commas; by default {','.join(COMPARED)}.")] = None,
     splits: Annotated[int, Option(min=1, help="How often labels are held out anew.")] = 5,
-    split: Annotated[
-        str, Option(help="random: single nodes are held out. blocked: a connected ball of nodes.")
-    ] = "random",
+    split: Annotated[str, Option(help="random: single nodes held out. blocked: a connected ball of nodes.")] = "random",
     share: Annotated[float, Option(help="Share of the known labels that is held out.")] = 0.25,
     seed: options.Seed = 0,
     as_json: options.Json = False,
@@ -36,10 +34,9 @@ def compare(
 
         data = read_tables(tables.nodes, tables.edges, tables.columns)
         with options.name_labels(tables):
-            asked: dict[str, Any] = {"bases": options.split_names(bases) or COMPARED, "splits": splits, "split": split}
-            found = run(
-                data.features, data.y, data.graph, **asked, share=share, random_state=seed, progress=count_on(advance)
-            )
+            asked: dict[str, Any] = {"splits": splits, "split": split, "share": share, "random_state": seed}
+            asked["bases"] = options.split_names(bases) or COMPARED
+            found = run(data.features, data.y, data.graph, **asked, progress=count_on(advance))
     facts = options.facts_of(data)
     options.print_json(facts | described(found)) if as_json else _print(facts, found)
 

@@ -31,12 +31,8 @@ def fit(
     training: Annotated[str, Option(help="Of networks: joint, post-hoc or paper.")] = "joint",
     ensemble: Annotated[int, Option(min=1, help="Of networks: members that are averaged.")] = 1,
     seed: options.Seed = 0,
-    checkpoint: Annotated[
-        Path | None, Option(help="Of networks: file to go on from, if training was interrupted.")
-    ] = None,
-    dry_run: Annotated[
-        bool, Option("--dry-run", help="Read the tables, tell the time and memory a fit would take, and stop.")
-    ] = False,
+    checkpoint: Annotated[Path | None, Option(help="Of networks: file to go on from after an interruption.")] = None,
+    dry_run: Annotated[bool, Option("--dry-run", help="Only tell the time and memory that a fit would take.")] = False,
     scheduler: Annotated[
         str | None, Option(help="Address of a Dask scheduler; tables are Parquet, the output a folder of predictions.")
     ] = None,
@@ -155,9 +151,7 @@ def predict(
     model: Annotated[Path, Argument(help="A file that `residua fit` wrote.", show_default=False)],
     nodes: Annotated[Path | None, Option(help="Another node table; its known labels are used.")] = None,
     edges: Annotated[Path | None, Option(help="The edge table of those nodes.")] = None,
-    labels: Annotated[
-        Path | None, Option(help="Labels that came after the fit: a table of ids and the target.")
-    ] = None,
+    labels: Annotated[Path | None, Option(help="Labels that came after the fit: a table of ids and target.")] = None,
     coverage: Annotated[float, Option(help="Share of nodes that lower to upper should cover.")] = 0.9,
     skip_unknown: options.SkipUnknown = False,
     trust: options.Trust = False,

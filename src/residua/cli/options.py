@@ -110,7 +110,7 @@ def known(y: np.ndarray) -> int:
 
 def facts_of(data: NodeData) -> dict[str, Any]:
     """Return what was read, for people and for JSON."""
-    recipe, report = data.recipe, data.graph.describe()
+    recipe, report, filled = data.recipe, data.graph.describe(), data.filled
     labelled = known(data.y)
     return {
         "nodes": data.graph.n_nodes,
@@ -120,10 +120,8 @@ def facts_of(data: NodeData) -> dict[str, Any]:
         "isolates": report.isolates,
         "components": report.components,
         "columns": {name: getattr(recipe, name) for name in ("id", "target", "source", "to", "weight", "edge_type")},
-        "numbers": {name: {"median": m, "empty": data.filled.get(name, 0)} for name, m in recipe.medians.items()},
-        "categories": {
-            name: {"values": list(values), "empty": data.filled.get(name, 0)} for name, values in recipe.values.items()
-        },
+        "numbers": {name: {"median": m, "empty": filled.get(name, 0)} for name, m in recipe.medians.items()},
+        "categories": {name: {"values": list(v), "empty": filled.get(name, 0)} for name, v in recipe.values.items()},
         "left_out": data.left_out,
         "edge_columns_left_out": data.edge_columns_left,
         "notes": data.notes,

@@ -34,9 +34,7 @@ def reproduce(
     jobs: Annotated[int, Option(min=1, help="Processes side by side.")] = 2,
     protocol: Annotated[str, Option(help="paper: as its authors ran it. best: as well as we can.")] = "paper",
     output: Annotated[Path, Output(help="Folder of records, tables and pictures.")] = Path("residua-results"),
-    quick: Annotated[
-        bool, Option("--quick", help="A smoke test: one seed, few steps, in tables only sets that need no files.")
-    ] = False,
+    quick: Annotated[bool, Option("--quick", help="A smoke test: one seed, few steps, sets without files.")] = False,
 ) -> None:
     """Measure the paper's tables and figures anew. An interrupted run goes on where it stopped."""
     from rich.console import Console

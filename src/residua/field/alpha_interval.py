@@ -99,9 +99,7 @@ class _OthersBest:
         return float(found.fun) - self.limit
 
 
-def descend(
-    profile: Profile, start: np.ndarray, bounds: list[tuple[float, float]], tolerance: float | None = None
-) -> OptimizeResult:
+def descend(profile: Profile, start: np.ndarray, bounds: list, tolerance: float | None = None) -> OptimizeResult:
     """Minimise Omega inside ``bounds`` from ``start``, to ``tolerance`` of Omega where that is given."""
     options = {} if tolerance is None else {"ftol": tolerance / max(abs(profile.omega(start)), 1.0)}
     return minimize(profile.omega, start, jac=profile.gradient, method="L-BFGS-B", bounds=bounds, options=options)

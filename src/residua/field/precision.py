@@ -31,9 +31,7 @@ def check_alpha(alpha: float | Mapping[str, float], graph: GraphLike, *, limit: 
     if isinstance(alpha, Mapping):
         missing = [t for t in graph.edge_types if t not in alpha]
         if missing or len(alpha) != len(graph.edge_types):
-            raise ValueError(
-                f"alpha has types {list(alpha)} but the graph has {list(graph.edge_types)}; give one each."
-            )
+            raise ValueError(f"alpha has types {list(alpha)} but graph has {list(graph.edge_types)}; give one each.")
         values = np.array([alpha[t] for t in graph.edge_types], float)
     else:
         values = np.broadcast_to(np.asarray(alpha, float), (len(graph.edge_types),)).copy()

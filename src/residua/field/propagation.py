@@ -63,10 +63,7 @@ def fill(
 
 def warn_unreached(graph: Graph, unreached: np.ndarray, outcome: str) -> None:
     """Name the components without a label."""
-    components = np.unique(graph.components[unreached])
+    empty, all_of_them = len(np.unique(graph.components[unreached])), graph.components.max() + 1
     first = graph.nodes[unreached][:3]
     shown = ", ".join(map(repr, first.tolist())) + (", ..." if unreached.sum() > 3 else "")
-    warn(
-        f"{len(components)} of {graph.components.max() + 1} components have no label "
-        f"({unreached.sum()} nodes: {shown}); {outcome}."
-    )
+    warn(f"{empty} of {all_of_them} components have no label ({unreached.sum()} nodes: {shown}); {outcome}.")

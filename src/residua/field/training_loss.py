@@ -25,17 +25,13 @@ from residua.linalg.operator import SMALL_SYSTEM
 THOROUGH = {1} | {2 * 4**k for k in range(16)}  # times at which alpha is searched for, not followed
 
 
-def _training_likelihood(
-    graph: GraphLike, labelled: np.ndarray, logdet: str | Strategy, random_state: int, tol: float
-) -> Likelihood:
+def _likelihood(graph: GraphLike, labelled: np.ndarray, logdet: str | Strategy, seed: int, tol: float) -> Likelihood:
     if logdet == "auto" and len(graph.edge_types) == 1 and graph.n_nodes > EIGEN_NODES:
-        logdet = Lanczos(random_state=random_state)
-    return Likelihood(graph, labelled, logdet, Solver(CG(tol=tol)), random_state)
+        logdet = Lanczos(random_state=seed)
+    return Likelihood(graph, labelled, logdet, Solver(CG(tol=tol)), seed)
 
 
-def _conditional_mean(
-    likelihood: Likelihood, r: np.ndarray, alpha: np.ndarray, full: np.ndarray
-) -> tuple[np.ndarray, float]:
+def _fill(likelihood: Likelihood, r: np.ndarray, alpha: np.ndarray, full: np.ndarray) -> tuple[np.ndarray, float]:
     """Fill ``full`` (n,), a start, with r (|L|,) and its conditional mean at U; returns (G full)_L and full'G full."""
     (G, G_UU), solver = likelihood.precisions(alpha), likelihood.solver
     if G.S.nnz < SMALL_SYSTEM:
@@ -73,7 +69,7 @@ class Objective:
         tol: float = 1e-3,
     ):
         self.n = graph.n_nodes
-        self.likelihood = _training_likelihood(graph, labelled, logdet, random_state, tol)
+        self.likelihood = _likelihood(graph, labelled, logdet, random_state, tol)
         self._in_place = np.array_equal(self.likelihood.nodes, np.arange(self.n))
         self.alpha = np.zeros(len(graph.edge_types))
         self.ratio = self.likelihood.ratio
@@ -87,7 +83,7 @@ class Objective:
         """Return value and gradient at residuals r (|L|,)."""
         # Training moves on as it moved before: the start is a step ahead.
         self._before, self._last = self._last, 2 * self._last - self._before
-        Gr, self._q = _conditional_mean(self.likelihood, r, self.alpha, self._last)
+        Gr, self._q = _fill(self.likelihood, r, self.alpha, self._last)
         value = float(np.log(self._q / len(r))) - self._logdet / len(r)
         return value, 2 * Gr / self._q
 
@@ -163,7 +159,7 @@ class PaperObjective:
     def __init__(
         self, graph: GraphLike, labelled: np.ndarray, logdet: str | Strategy, random_state: int, lbfgs: bool = False
     ):
-        self.likelihood = _training_likelihood(graph, labelled, logdet, random_state, 1e-6)
+        self.likelihood = _likelihood(graph, labelled, logdet, random_state, 1e-6)
         self.terms = list(graph.operators.values())
         self.lbfgs = lbfgs
         self.a, self.b = np.zeros(len(self.terms)), 3.0

@@ -14,6 +14,8 @@ import numpy as np
 from residua.caller import warn
 from residua.linalg.operator import Operator, on_lines
 
+Ended = tuple[np.ndarray, np.ndarray]  # steps of each column, and the square of what they left
+
 
 class NotConverged(UserWarning):
     """An iteration stopped before its goal; the message carries its numbers."""
@@ -63,9 +65,7 @@ class CG:
             )
         return solution
 
-    def _column(
-        self, A: Operator, b: np.ndarray, X: np.ndarray, goal: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray] | None:
+    def _column(self, A: Operator, b: np.ndarray, X: np.ndarray, goal: np.ndarray) -> Ended | None:
         """Solve one column in one compiled call; None where there are several, or no such call."""
         if b.shape[1] > 1:
             return None
@@ -76,7 +76,7 @@ class CG:
         X[:, 0] = x
         return np.array([found[0]]), np.array([found[1]])
 
-    def _block(self, A: Operator, B: np.ndarray, X: np.ndarray, goal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _block(self, A: Operator, B: np.ndarray, X: np.ndarray, goal: np.ndarray) -> Ended:
         k = B.shape[1]
         R, _ = A.combine(X, -np.ones(k), B, np.ones(k), inner=False)
         P = on_lines(R)

@@ -26,9 +26,8 @@ class UnitEigenvectors:
 
     def __init__(self, S: Matrix):
         self.S, self.u, self.count = S, S.inverse_scale(), 0
-        largest, away = S.rows.max(
-            np.array([np.abs(self.u).max(initial=0), np.abs(S @ self.u - self.u).max(initial=0)], float)
-        )
+        sizes = [np.abs(v).max(initial=0) for v in (self.u, S @ self.u - self.u)]
+        largest, away = S.rows.max(np.array(sizes, float))
         if largest > 0 and away <= 1e3 * np.finfo(S.dtype).eps * max(largest, 1.0):
             square = S.component_sums(self.u * self.u)
             self.square = np.where(square > 0, square, 1)

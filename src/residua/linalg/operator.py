@@ -305,9 +305,7 @@ class Sparse(Matrix, Workspace):
         return sp.csr_array((values, self.indices, self.indptr), shape=self.shape)
 
     def astype(self, dtype: type) -> Sparse:
-        return (
-            self if self.dtype == dtype else Sparse(self.indptr, self.indices, self.weights, self.scale.astype(dtype))
-        )
+        return self if self.dtype == dtype else Sparse(*self.arrays[:3], self.scale.astype(dtype))
 
 
 def connected_components(terms: Iterable[Sparse], n: int) -> np.ndarray:

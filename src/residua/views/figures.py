@@ -337,9 +337,7 @@ def check_positions(positions: Any, graph: Graph | None, geographic: bool | None
     if not np.isfinite(xy).all():
         raise ValueError(f"positions is not finite at row {(~np.isfinite(xy)).any(axis=1).argmax()}; place every node.")
     if graph is not None and graph.n_nodes != len(xy):
-        raise ValueError(
-            f"positions has {len(xy)} rows but graph has {graph.n_nodes} nodes; order positions like graph.nodes."
-        )
+        raise ValueError(f"positions has {len(xy)} rows but graph has {graph.n_nodes} nodes; give one a node.")
     return xy, named if geographic is None else geographic
 
 

@@ -84,9 +84,7 @@ class DaskRegressor:
 
     def __init__(self, estimator: Any, folds: int = 5, random_state: int = 0):
         if not all(callable(getattr(estimator, name, None)) for name in ("fit", "predict")):
-            raise TypeError(
-                f"estimator is {type(estimator).__name__}; it needs fit(X, y) and predict(X) on dask arrays."
-            )
+            raise TypeError(f"estimator is {type(estimator).__name__}; it needs fit(X, y), predict(X) on dask arrays.")
         check_count(folds, "folds", 2)
         self.estimator, self.folds, self.random_state = estimator, folds, random_state
         self.name = type(estimator).__name__

@@ -27,6 +27,7 @@ from residua.caller import warn
 POLL = 2.0  # seconds between two looks at the cluster while a result is awaited
 PATIENCE = 60.0  # seconds without any worker before a fit gives up
 ATTEMPTS = 4  # at a gang whose workers die, as Dask has for a task
+OUT_OF_MEMORY = "most likely out of memory; use more or larger workers."
 
 
 class SchedulerLost(ConnectionError):
@@ -105,10 +106,7 @@ class Cluster:
                 futures = self._try_gang(f, items)
                 if futures is not None:
                     return self._results(futures)
-        raise WorkersLost(
-            f"workers died {ATTEMPTS} times at the same computation, most likely out of memory; use more or larger "
-            "workers."
-        )
+        raise WorkersLost(f"workers died {ATTEMPTS} times at the same computation, {OUT_OF_MEMORY}")
 
     def _try_gang(self, f: Callable[..., Any], items: Sequence[tuple]) -> list[Future] | None:
         """Run a gang; None where a worker died in the meantime, an error of a member as itself."""
@@ -181,8 +179,7 @@ class Cluster:
                 return set(found)
             if time.monotonic() - since > PATIENCE:
                 raise WorkersLost(
-                    f"the scheduler at {self.address} has had no worker for {PATIENCE:.0f} s; start workers, then "
-                    "run this again."
+                    f"the scheduler at {self.address} has had no worker for {PATIENCE:.0f} s; start some, then go on."
                 )
             time.sleep(min(POLL, PATIENCE) / 4)
         raise self._lost()
@@ -201,10 +198,8 @@ class Cluster:
 
     def _check_stranded(self) -> None:
         """Refuse to wait for a task that no worker may run: the one that it belongs to has died with all copies."""
-        token = self.token
-        if self.client.run_on_scheduler(
-            lambda dask_scheduler: any(token in str(task.key) for task in dask_scheduler.unrunnable)
-        ):
+        stuck = self.client.run_on_scheduler(lambda dask_scheduler: [str(t.key) for t in dask_scheduler.unrunnable])
+        if any(self.token in key for key in stuck):
             raise WorkersLost("results were lost with all workers that had a copy; build the graph anew, then go on.")
 
     @contextmanager
@@ -213,10 +208,7 @@ class Cluster:
         try:
             yield
         except KilledWorker as error:
-            raise WorkersLost(
-                f"several workers died at the same task ({error.task}), most likely out of memory; use more or larger "
-                "workers."
-            ) from None
+            raise WorkersLost(f"several workers died at the same task ({error.task}), {OUT_OF_MEMORY}") from None
         except Exception as error:  # of a closed client a plain RuntimeError
             if isinstance(error, CancelledError | CommClosedError) or self.client.status != "running":
                 raise self._lost() from error

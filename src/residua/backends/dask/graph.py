@@ -148,9 +148,7 @@ class DistributedGraph:
             return self.columns([values]).map(lambda column: column[:, 0])
         if isinstance(values, Vector):
             if not np.array_equal(values.sizes, self.S.sizes):
-                raise ValueError(
-                    f"{name} has parts of {values.sizes.tolist()} rows but graph has {self.S.sizes.tolist()}."
-                )
+                raise ValueError(f"{name} has parts of {values.sizes.tolist()} rows, graph of {self.S.sizes.tolist()}.")
             return values
         if isinstance(values, pd.DataFrame | pd.Series):
             values = align(values, self.ids.to_numpy(), name, unknown=True, called="graph.ids.to_numpy()")

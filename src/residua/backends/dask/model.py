@@ -249,9 +249,7 @@ def check_strategy(logdet: Any, random_state: int) -> Lanczos:
     if logdet is None:
         return Lanczos(random_state=random_state)
     if not isinstance(logdet, Lanczos) or logdet.dtype != np.float64:
-        raise ValueError(
-            f"logdet={logdet!r} needs the whole matrix, or float32; on a cluster use Lanczos(probes, steps)."
-        )
+        raise ValueError(f"logdet={logdet!r} needs the whole matrix, or float32; on a cluster use Lanczos().")
     return logdet
 
 
@@ -260,6 +258,4 @@ def as_distributed(client: Client, graph: Any) -> DistributedGraph:
         return graph
     if isinstance(graph, Graph):
         return DistributedGraph.from_graph(client, graph)
-    raise TypeError(
-        f"graph is {type(graph).__name__}; build one by DistributedGraph.from_parquet(client, edges, nodes)."
-    )
+    raise TypeError(f"graph is {type(graph).__name__}; use DistributedGraph.from_parquet(client, edges, nodes).")

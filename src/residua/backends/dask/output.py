@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from residua.atomic import check_folder_of, write_atomically
+from residua.atomic import PathLike, check_folder_of, write_atomically
 from residua.backends.dask.vectors import Vector
 
 
-def check_folder(path: str | os.PathLike[str]) -> Path:
+def check_folder(path: PathLike) -> Path:
     """Return a place where a folder can be made, or refuse it before the work is done."""
     target = Path(path).absolute()
     check_folder_of(target, f"output={str(path)!r}")
@@ -25,7 +25,7 @@ def check_folder(path: str | os.PathLike[str]) -> Path:
     return target
 
 
-def write_parquet(columns: Mapping[str, Vector], path: str | os.PathLike[str]) -> Path:
+def write_parquet(columns: Mapping[str, Vector], path: PathLike) -> Path:
     """Write named columns (n,) as a folder of Parquet files, one for each block.
 
     Parameters

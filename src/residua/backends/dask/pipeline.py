@@ -7,7 +7,6 @@ What ``residua fit`` and ``residua predict`` do on one machine, for bases that a
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
@@ -15,6 +14,7 @@ from typing import Any, cast
 import numpy as np
 from distributed import Client
 
+from residua.atomic import PathLike
 from residua.backends.dask import model
 from residua.backends.dask.base import DaskRegressor, FittedElsewhere, LinearBase, no_features
 from residua.backends.dask.graph import DistributedGraph
@@ -71,7 +71,7 @@ class DistributedFit:
     def alpha(self) -> float:
         return self.correlation.alpha["edge"]
 
-    def write(self, path: str | os.PathLike[str]) -> None:
+    def write(self, path: PathLike) -> None:
         """Write a row for each node, with its id, as a folder of Parquet files."""
         write_parquet({"id": self.graph.ids, **self.predictions}, path)
 
@@ -83,7 +83,7 @@ def fit(
     nodes: Any,
     target: str,
     features: Sequence[str] | None = None,
-    output: str | os.PathLike[str] | None = None,
+    output: PathLike | None = None,
     base: str | Any = "linear",
     hops: int = 0,
     id: str = "id",

@@ -223,9 +223,7 @@ def _positions(rows: pd.DataFrame, end: str, index: pd.Index, skip_unknown: bool
     missing = found < 0
     if missing.any() and not skip_unknown:
         node = show(rows[end].iloc[np.argmax(missing)])
-        raise ValueError(
-            f"edges name node {node} as {end}, which is not in nodes; add it there, or pass skip_unknown=True."
-        )
+        raise ValueError(f"edges name node {node} as {end}, not in nodes; add it there, or pass skip_unknown=True.")
     return rows.assign(**{end: found})[~missing]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import BinaryIO
 from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
-from residua.atomic import write_atomically
+from residua.atomic import PathLike, write_atomically
 
 TABLE, ARRAYS, ESTIMATORS = "model.json", "arrays.safetensors", "base.skops"  # the members
 
@@ -21,7 +21,7 @@ def damaged(what: str) -> ModelFileError:
     return ModelFileError(f"is damaged or no residua model ({what}); restore a copy, or save the model again.")
 
 
-def write_zip(path: str | os.PathLike[str], members: Mapping[str, bytes]) -> None:
+def write_zip(path: PathLike, members: Mapping[str, bytes]) -> None:
     """Write the members to ``path``, whole or not at all."""
     write_atomically(path, lambda file: write_members(file, members))
 
@@ -35,7 +35,7 @@ def write_members(file: BinaryIO, members: Mapping[str, bytes]) -> None:
             archive.writestr(info, data)
 
 
-def read_zip(path: str | os.PathLike[str]) -> dict[str, bytes]:
+def read_zip(path: PathLike) -> dict[str, bytes]:
     """Return the members of a stored zip; zipfile compares them with their checksums."""
     if not stat.S_ISREG(os.stat(path).st_mode):
         raise ModelFileError("is not a regular file; give a file that model.save wrote.")

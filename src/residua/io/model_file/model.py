@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from residua import __version__
+from residua.atomic import PathLike
 from residua.average import Average
 from residua.bases.base import Base, Outcome
 from residua.bases.linear import LinearBase
@@ -36,11 +37,11 @@ from residua.predictor import Predictor
 from residua.validation import MIN_LABELS, check_fitted, one_line
 
 FORMAT = 1
-Path = str | os.PathLike[str]
+Trusted = Iterable[str | type]
 Model = TypeVar("Model", bound=Predictor)
 
 
-def save(model: Predictor, path: Path) -> None:
+def save(model: Predictor, path: PathLike) -> None:
     """Write a fitted model to one file, whole or not at all.
 
     Parameters
@@ -65,16 +66,14 @@ def save(model: Predictor, path: Path) -> None:
 
 
 @overload
-def load(path: Path, *, trusted: Iterable[str | type] = ..., module: Any = ..., kind: None = ...) -> Any: ...
+def load(path: PathLike, *, trusted: Trusted = ..., module: Any = ..., kind: None = ...) -> Any: ...
 
 
 @overload
-def load(path: Path, *, trusted: Iterable[str | type] = ..., module: Any = ..., kind: type[Model]) -> Model: ...
+def load(path: PathLike, *, trusted: Trusted = ..., module: Any = ..., kind: type[Model]) -> Model: ...
 
 
-def load(
-    path: Path, *, trusted: Iterable[str | type] = (), module: Any = None, kind: type[Predictor] | None = None
-) -> Any:
+def load(path: PathLike, *, trusted: Trusted = (), module: Any = None, kind: type[Predictor] | None = None) -> Any:
     """Read a model that ``model.save`` wrote; runs no code from the file.
 
     Parameters

@@ -59,12 +59,11 @@ def unpack_network(table: Table, graph: Graph, X: np.ndarray, arrays: Arrays, mo
     layout, own = base.layout(inputs), not isinstance(base.settings.kind, str)
     if own:
         _check_names(layout.keys(), arrays, members, base.name)
-    base.restore(
-        [
-            {name: arrays.take(_weights(name, k), *like, finite=not own) for name, like in layout.items()}
-            for k in range(members)
-        ]
-    )
+
+    def state(k: int) -> dict[str, np.ndarray]:
+        return {name: arrays.take(_weights(name, k), *like, finite=not own) for name, like in layout.items()}
+
+    base.restore([state(k) for k in range(members)])
     return base
 
 

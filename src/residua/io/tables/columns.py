@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import math
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from residua.atomic import PathLike
 from residua.graph.ids import rounded, show
 from residua.io.tables.files import line_of, read_file
 from residua.validation import one_line, printable
@@ -35,7 +35,7 @@ class Table:
     missing: tuple[str, ...] = ()
 
     @classmethod
-    def read(cls, path: str | os.PathLike[str], missing: tuple[str, ...] = ()) -> Table:
+    def read(cls, path: PathLike, missing: tuple[str, ...] = ()) -> Table:
         return cls(Path(path), *read_file(Path(path)), missing)
 
     @property
@@ -58,9 +58,7 @@ class Table:
             return column
         near = difflib.get_close_matches(column, self.columns, 1)
         guess = f" did you mean {near[0]!r}?" if near else ""
-        raise ValueError(
-            f"{self.path} has no column {column!r} ({option});{guess} its columns are {shown(self.columns)}."
-        )
+        raise ValueError(f"{self.path} has no column {column!r} ({option});{guess} it has {shown(self.columns)}.")
 
     def cells(self, column: str) -> pd.Series:
         """The column with missing cells as such."""

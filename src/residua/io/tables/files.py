@@ -50,9 +50,7 @@ def _bytes(path: Path) -> bytes:
     except OSError as error:
         raise OSError(f"{path} cannot be read ({error.strerror}); check the file and its permissions.") from error
     if not data.strip(b"\xef\xbb\xbf \t\r\n"):
-        raise ValueError(
-            f"{path} is empty; give a header line with the names of the columns, then a line for each row."
-        )
+        raise ValueError(f"{path} is empty; give a header line with the columns' names, then a line for each row.")
     if path.suffix.lower() in (".parquet", ".pq") and not data.startswith(b"PAR1"):
         raise ValueError(f"{path} is no Parquet file (it does not begin with PAR1); write it again, or name it .csv.")
     if data.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
@@ -106,9 +104,7 @@ def _header(data: bytes, path: Path) -> tuple[list[str], str]:
         _check_utf8(data, path)
         raise
     except csv.Error as error:
-        raise ValueError(
-            f"{path} line 1: the names of the columns cannot be read ({error.args[0]}); mend it."
-        ) from None
+        raise ValueError(f"{path} line 1: the columns' names cannot be read ({error.args[0]}); mend it.") from None
     for name in names:
         if names.count(name) > 1:
             called = f"the name {name!r}" if name else "no name"
@@ -212,8 +208,7 @@ def _read_parquet(path: Path, data: bytes) -> pd.DataFrame:
         return table.replace_schema_metadata().to_pandas()
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise ValueError(
-            f"{path} is a damaged Parquet file ({_first_line(error)}); copy it again if it was cut short, "
-            "or write it anew."
+            f"{path} is a damaged Parquet file ({_first_line(error)}); copy it again if it was cut, or write it anew."
         ) from None
 
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
+from residua.atomic import PathLike
 from residua.graph import Graph
 from residua.io.tables.columns import NUMBERS, Table, and_more, as_text, short
 from residua.io.tables.recipe import Recipe, learn_features
-
-PathLike = str | os.PathLike[str]
 
 
 @dataclass(frozen=True)
@@ -128,10 +126,8 @@ def rows_like(path: PathLike, graph: Graph, recipe: Recipe | None, numbers: tupl
     return pd.DataFrame(table).iloc[rows].set_axis(graph.nodes)
 
 
-def _read(
-    nodes: Table, edges: Table, recipe: Recipe, y: np.ndarray, skip_unknown: bool, left_out: dict[str, str]
-) -> NodeData:
-    graph, notes = _graph(nodes, edges, recipe, skip_unknown)
+def _read(nodes: Table, edges: Table, recipe: Recipe, y: np.ndarray, skip: bool, left_out: dict[str, str]) -> NodeData:
+    graph, notes = _graph(nodes, edges, recipe, skip)
     X, filled, more = recipe.encode(nodes)
     used = {recipe.source, recipe.to, recipe.weight, recipe.edge_type}
     return NodeData(graph, X, y, recipe, filled, left_out, [c for c in edges.columns if c not in used], notes + more)
@@ -144,15 +140,11 @@ def _names(nodes: Table, edges: Table, columns: Columns) -> Recipe:
     if id_column == target:
         raise ValueError(f"{nodes.path}: {target!r} is the target and cannot be the id too; name the id column: --id.")
     if len(edges.columns) < 2:
-        raise ValueError(
-            f"{edges.path} has one column, {edges.columns[0]!r}; an edge has two ends, in columns source and target."
-        )
+        raise ValueError(f"{edges.path} has one column, {edges.columns[0]!r}; an edge has two ends: source and target.")
     source = _named(edges, columns.source, "--source", "source", 0)
     to = _named(edges, columns.to, "--target-node", "target", 1)
     if source == to:
-        raise ValueError(
-            f"{edges.path}: column {source!r} cannot be both ends of an edge; name them by --source and --target-node."
-        )
+        raise ValueError(f"{edges.path}: {source!r} cannot be both ends of an edge; give --source and --target-node.")
     for column, option in ((columns.weight, "--weight"), (columns.edge_type, "--edge-type")):
         if column is not None:
             edges.need(column, option)

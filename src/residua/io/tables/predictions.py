@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 import pandas as pd
 
-from residua.atomic import check_folder_of, write_atomically
+from residua.atomic import PathLike, check_folder_of, write_atomically
 from residua.estimator import GraphRegressor
 from residua.io.tables.graphs import NodeData
 
@@ -36,7 +35,7 @@ def prediction_table(
     return pd.DataFrame({"id": found.graph.nodes, **found.columns(model.interval_width(coverage))})
 
 
-def check_output(path: str | os.PathLike[str], suffixes: tuple[str, ...], inputs: tuple[Any, ...] = ()) -> None:
+def check_output(path: PathLike, suffixes: tuple[str, ...], inputs: tuple[Any, ...] = ()) -> None:
     """Refuse, before the work is done, a file that could not be written after it or should not be."""
     path = Path(path)
     if path.is_dir():
@@ -49,7 +48,7 @@ def check_output(path: str | os.PathLike[str], suffixes: tuple[str, ...], inputs
         raise ValueError(f"--output {path} is also an input and would be lost; name another file.")
 
 
-def write_table(table: pd.DataFrame, path: str | os.PathLike[str]) -> None:
+def write_table(table: pd.DataFrame, path: PathLike) -> None:
     """Write a table to a CSV or Parquet file, whole or not at all."""
 
     def write(file: BinaryIO) -> None:
