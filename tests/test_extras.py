@@ -31,7 +31,7 @@ def test_every_extra_that_a_page_names_is_there():
     [
         ("torch", "import residua.nn", "gnn"),
         ("torch", "from residua.bases.registry import make_base; make_base('gcn')", "gnn"),
-        ("distributed", "from residua.cli.scheduler import connected; connected('tcp://nowhere')", "dask"),
+        ("distributed", "import residua.distributed", "dask"),
     ],
 )
 def test_an_extra_that_is_missing_is_named_with_the_command_that_brings_it(missing, code, extra):

@@ -227,7 +227,7 @@ def test_a_moran_result_is_frozen():
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        (VALUES[:5], "values has 5 entries but graph has 6 nodes; order values like graph.nodes"),
+        (VALUES[:5], "values has 5 entries but graph has 6 nodes; give one a node"),
         (np.full(6, 0.1), r"values is 0\.1 at all 6 known nodes"),
         ([1, 2, 3, NAN, NAN, NAN], "values is known at 3 nodes"),
         ([1, 2, 3, 4, np.inf, 6], "values is infinite at index 4"),

@@ -21,15 +21,7 @@ from residua.bases.registry import BASES, COMPARED, NETWORKS, networks_installed
 from residua.estimator import GraphRegressor
 from residua.extras import how_to_install
 from residua.graph import Graph
-from residua.validation import (
-    MIN_LABELS,
-    check_choice,
-    check_count,
-    check_graph,
-    check_known_values,
-    check_share,
-    check_together,
-)
+from residua.validation import MIN_LABELS, check_choice, check_count, check_known_values, check_share, check_together
 
 SETTINGS = {"plain": None, "propagated": "propagate", "learned": "learned"}
 SPLITS = ("random", "blocked")
@@ -187,7 +179,7 @@ def compare(
     check_share(share, "share")
     for name in bases:
         check_choice(name, tuple(BASES), "bases")
-    X, y = check_together(check_graph(graph), X, y=y)
+    X, y = check_together(graph, X, y=y)
     y, known = check_known_values(y, graph, "y", least=2 * MIN_LABELS)
     possible, skipped = _possible(bases, X)
     masks = [held_out(graph, known, split, share, np.random.default_rng([random_state, k])) for k in range(splits)]

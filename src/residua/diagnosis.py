@@ -125,7 +125,7 @@ def diagnose(field: FittedField) -> Diagnosis:
         alpha_interval=interval,
         p_value=fit.p_value if fit else None,
         coverages=covered,
-        warnings=tuple(_notes(field, covered, len(scores), remote)),
+        warnings=tuple(_notes(field, covered, remote)),
         in_sample=field.in_sample,
         remote=remote is not None,
         untold=bool(fit and fit.note),
@@ -181,9 +181,8 @@ def _cause(covered: dict[float, float], n: int) -> str:
     return f"the residuals have {'longer' if inner > outer else 'shorter'} tails than a Gaussian"
 
 
-def _notes(
-    field: FittedField, covered: dict[float, float], n: int, remote: tuple[float, float] | None
-) -> Iterator[str]:
+def _notes(field: FittedField, covered: dict[float, float], remote: tuple[float, float] | None) -> Iterator[str]:
+    n = len(field.prediction.scores)
     if field.correlation and field.correlation.note:
         yield field.correlation.note
     if field.in_sample:

@@ -257,7 +257,7 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         """
         field = self._field
         check_count(steps, "steps", 1)
-        X, y = check_together(check_graph(graph), X, y=y)
+        X, y = check_together(graph, X, y=y)
         graph, X = field.check_alike(graph, X)
         y, labelled = check_known_values(y, graph, "y")
         base = field.base.fine_tuned(Task(graph, X, y, labelled, self.folds, field.random_state), steps, learning_rate)

@@ -111,10 +111,9 @@ class CorrelatedResidual(torch.nn.Module):
         train_mask = align(train_mask, self.graph.nodes, "train_mask")
         mask = train_mask.cpu() if isinstance(train_mask, Tensor) else as_flags(train_mask, "train_mask")
         self.labelled = _flags(mask)
-        if self.labelled.shape != (graph.n_nodes,):
-            raise ValueError(
-                f"train_mask has shape {self.labelled.shape} but graph has {graph.n_nodes} nodes; give one flag a node."
-            )
+        shape, n = self.labelled.shape, graph.n_nodes
+        if shape != (n,):
+            raise ValueError(f"train_mask has shape {shape} but graph has {n} nodes; give one flag a node.")
         if not (-1 < alpha < 1 and beta > 0):
             raise ValueError(f"alpha={alpha}, beta={beta}: alpha must be inside (-1, 1), beta positive.")
         self.random_state = random_state

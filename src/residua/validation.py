@@ -87,9 +87,9 @@ def _no_squares(size: float, name: str) -> ValueError:
     )
 
 
-def check_together(graph: Graph, X: Any, **labels: Any) -> list[Any]:
-    """Return features and labels, each in the order of the nodes; refuse those that contradict each other."""
-    return align_together(graph.nodes, {"X": X, **labels}, unknown=tuple(labels))
+def check_together(graph: Any, X: Any, **labels: Any) -> list[Any]:
+    """Return features and labels, each in the order of the graph's nodes; refuse those that contradict each other."""
+    return align_together(check_graph(graph).nodes, {"X": X, **labels}, unknown=tuple(labels))
 
 
 def check_features(

@@ -133,7 +133,7 @@ def test_a_mistake_of_ours_is_not_hidden(folder, monkeypatch):
     def broken(*_args, **_kwargs):
         raise KeyError("ours")
 
-    monkeypatch.setattr("residua.io.tables.read_tables", broken)
+    monkeypatch.setattr("residua.io.tables.graphs.read_tables", broken)
     monkeypatch.setattr(sys, "argv", ["residua", "fit", "nodes.csv", "edges.csv", "--target", "price"])
     with pytest.raises(KeyError, match="ours"):
         main()
@@ -143,7 +143,7 @@ def test_ctrl_c_ends_in_a_word(folder, monkeypatch, capsys):
     def interrupted(*_args, **_kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("residua.io.tables.read_tables", interrupted)
+    monkeypatch.setattr("residua.io.tables.graphs.read_tables", interrupted)
     monkeypatch.setattr(sys, "argv", ["residua", "fit", "nodes.csv", "edges.csv", "--target", "price"])
     with pytest.raises(SystemExit) as end:
         main()

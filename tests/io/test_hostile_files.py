@@ -97,7 +97,7 @@ def test_a_name_with_a_nul_and_a_cell_without_end_are_refused(tmp_path):
     with pytest.raises(ValueError, match=r"NUL character in the name of column 'si\?ze'"):
         read_tables(nodes, edges, Columns("price"))
     nodes.write_bytes(good.replace(b"size", b"s" * 140_000))
-    with pytest.raises(ValueError, match="line 1: the names of the columns cannot be read"):
+    with pytest.raises(ValueError, match="line 1: the columns' names cannot be read"):
         read_tables(nodes, edges, Columns("price"))
     nodes.write_bytes(good + b'"' + b"x" * 140_000)
     with pytest.raises(ValueError, match="a cell has more than 131,072 characters"):

@@ -217,7 +217,7 @@ def test_semicolons_tabs_byte_order_marks_and_quotes_are_understood(tmp_path):
     [
         (5, "003,", "002,", ["nodes.csv line 5, column 'id': id '002'", "in line 4", "one line"]),
         (6, "004,", ",", ["line 6, column 'id'", "the id is empty"]),
-        (1, "price", "cost", ["nodes.csv has no column 'price'", "its columns are id, size, quarter, cost"]),
+        (1, "price", "cost", ["nodes.csv has no column 'price'", "it has id, size, quarter, cost"]),
         (1, "size", "id", ["line 1: 2 columns have the name 'id'"]),
         (9, ",", ",n/a", ["nodes.csv line 9, column 'size': 'n/a", "is not a number", "leave the cell empty"]),
         (9, ",", ",inf ", ["line 9, column 'size'", "is not a number"]),

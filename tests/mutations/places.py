@@ -223,7 +223,7 @@ MATHEMATICS = [
         "field/out_of_sample.py",
         "tests/field/test_out_of_sample.py",
         ("misfit of labels learned from in beta", "misfit[k] -= given", "misfit[k] -= 0 * given"),
-        ("ambiguity of an average", "return Unseen(variance * spared * tails,", "return Unseen(variance * tails,"),
+        ("ambiguity of an average", "return variance * spared * tails,", "return variance * tails,"),
         (
             "tails of errors in beta",
             "scores = np.abs(errors[hidden.T & safe",

@@ -46,14 +46,8 @@ def fit(
         check_output(output, (".residua",), (tables.nodes, tables.edges))
     if not find_base(base).features and tables.columns.features is None:
         tables = replace(tables, columns=replace(tables.columns, features=()))
-    parameters = {
-        "base": base,
-        "correlation": correlation,
-        "training": training,
-        "ensemble": ensemble,
-        "random_state": seed,
-        "checkpoint": checkpoint,
-    }
+    parameters = {"base": base, "correlation": correlation, "training": training, "ensemble": ensemble}
+    parameters |= {"random_state": seed, "checkpoint": checkpoint}
     if scheduler is not None:
         from residua.cli.scheduler import fit_on_cluster, lines
 

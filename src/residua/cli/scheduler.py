@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from residua.bases.registry import LINEAR
 from residua.cli.options import Tables, alpha_facts
-from residua.extras import needs
 
 if TYPE_CHECKING:
-    from residua.backends.dask import DistributedFit
+    from residua.backends.dask.pipeline import DistributedFit
     from residua.io.tables.graphs import Columns
 
 CONNECT = 20  # seconds in which a scheduler should answer
@@ -75,10 +74,8 @@ def check_options(given: Columns, parameters: dict[str, Any]) -> None:
 
 def connected(address: str) -> Any:
     """Return a client of the scheduler at ``address``."""
-    try:
-        from distributed import Client
-    except ImportError as error:
-        raise ImportError(needs("--scheduler", "Dask", "dask", error)) from None
+    from distributed import Client
+
     try:
         return Client(address, timeout=CONNECT, set_as_default=False)
     except (OSError, ValueError) as error:

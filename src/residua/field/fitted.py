@@ -260,7 +260,7 @@ class FittedField(Workspace):
         y : (m,) array, optional
             Known labels, NaN where unknown.
         """
-        X, y = check_together(check_graph(graph), X, y=y)
+        X, y = check_together(graph, X, y=y)
         graph, X = self.check_alike(graph, X)
         return self._predicted(graph, X, np.full(graph.n_nodes, np.nan) if y is None else check_values(y, graph, "y"))
 

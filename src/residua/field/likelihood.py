@@ -10,6 +10,7 @@ nothing and are left out.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -140,11 +141,9 @@ class Likelihood:
         G, G_UU = self.precisions(alpha)
         pull = -(G @ full)[self.U]
         if family is not None:
-            try:
+            with suppress(np.linalg.LinAlgError):  # singular: the solver may still arrive, and says so where not
                 full[self.U] = family.solve(alpha, pull)
                 return full
-            except np.linalg.LinAlgError:
-                pass  # singular to working precision: the solver may still arrive, and says so where it does not
         full[self.U] = self.solver.solve(G_UU, pull, None if start is None else start[self.U]).X
         return full
 

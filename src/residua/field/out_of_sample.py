@@ -14,7 +14,7 @@ goes half the way from the mean square of standardised errors to what their 90 %
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
@@ -28,13 +28,6 @@ RELATIVE_VARIANCE = 4.0
 LEVEL = 0.9  # of the quantile that tails are told by
 FEW = 20  # labels that tell tails half as well as many do
 DRAWS = 16  # where variances are not exact: the shape of errors over them needs no more
-
-
-class Unseen(NamedTuple):
-    """What labels that networks did not learn from say of unlabelled nodes."""
-
-    variance: float  # 1 / beta
-    error_scale: float  # root of c
 
 
 def with_out_of_sample_beta(field: FittedField) -> FittedField:
@@ -54,8 +47,8 @@ def with_out_of_sample_beta(field: FittedField) -> FittedField:
     return replace(field, beta=beta, outcome=outcome, error_scale=error_scale)
 
 
-def _unseen(field: FittedField, members: np.ndarray, hidden: np.ndarray) -> Unseen:
-    """Return what residuals ``members`` (k, |L|) at the labels ``hidden`` (k, |L|) from each network say."""
+def _unseen(field: FittedField, members: np.ndarray, hidden: np.ndarray) -> tuple[float, float]:
+    """Return 1 / beta and the root of c, as residuals ``members`` (k, |L|) at labels ``hidden`` (k, |L|) tell them."""
     known = Conditional(field.graph, field.labelled, field.alpha, draws=DRAWS, random_state=field.random_state)
     residual = np.full((field.graph.n_nodes, len(members)), np.nan)
     residual[known.L] = members.T
@@ -75,7 +68,7 @@ def _unseen(field: FittedField, members: np.ndarray, hidden: np.ndarray) -> Unse
     mean_optimism = float(square @ optimism / square.sum()) if square.any() else 1.0
     variance = float(misfit @ optimism / max(degrees.sum(), 1))
     tails = _tails(known, pulled, hidden)
-    return Unseen(variance * spared * tails, float(np.sqrt(mean_optimism * spared)))
+    return variance * spared * tails, float(np.sqrt(mean_optimism * spared))
 
 
 def _without(labelled: np.ndarray, V: np.ndarray) -> np.ndarray:

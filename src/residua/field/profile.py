@@ -11,6 +11,7 @@ plain likelihood. Everything is a function of a = arctanh(alpha).
 from __future__ import annotations
 
 import copy
+from contextlib import suppress
 from typing import NamedTuple, NoReturn, TypeVar
 
 import numpy as np
@@ -191,12 +192,10 @@ class Profile:
 
 def _root(square: np.ndarray) -> np.ndarray:
     """The lower triangle L with ``L L' = square``, whose eigenvalues below rounding count as large as that."""
-    try:
+    with suppress(np.linalg.LinAlgError):
         root = np.linalg.cholesky(square)
         if (root.diagonal() > 1e-5 * root.diagonal().max(initial=0)).all():
             return root
-    except np.linalg.LinAlgError:
-        pass
     values, vectors = np.linalg.eigh(square)
     values = np.maximum(values, 1e-12 * values.max(initial=0))
     return np.linalg.qr((vectors * np.sqrt(values)).T)[1].T

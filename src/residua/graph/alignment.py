@@ -150,15 +150,11 @@ def _check_default_index(nodes: np.ndarray, name: str, called: str) -> None:
         same = np.array_equal(np.sort(numbers), np.arange(len(nodes)))
         if text and not same:
             return
-        ids = (
-            f"{name}.loc[{called}] if they are ids"
-            if same and not text
-            else "set the ids as its index if they follow those"
-        )
+        chosen, other = f"{name}.loc[{called}] if they are ids", "set the ids as its index if they follow those"
         raise ValueError(
             f"{name} has the default index 0, 1, 2, .., and the graph's ids are numbers in another order "
             f"({_shown(nodes)}): say which its rows follow. Pass {name}.set_axis({called}) if they follow {called}; "
-            f"{ids}."
+            f"{chosen if same and not text else other}."
         )
 
 

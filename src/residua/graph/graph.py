@@ -23,7 +23,8 @@ from residua.graph.alignment import align
 from residua.graph.constructors import Constructors
 from residua.graph.ids import as_ids, find_ids, first, show
 from residua.graph.report import GraphReport, as_mask
-from residua.linalg import Rows, Sparse, connected_components, order
+from residua.linalg import Rows, Sparse, order
+from residua.linalg.operator import connected_components
 from residua.linalg.rows import LOCAL
 from residua.linalg.workspace import Workspace, cached_property
 

@@ -118,9 +118,8 @@ def pyg_rows(store: Any, n: int) -> EdgeList:
     if index.ndim != 2 or len(index) != 2:
         raise ValueError(f"data.edge_index has shape {index.shape}; it must be (2, edges).")
     if index.size and not (index.min() >= 0 and index.max() < n):
-        raise ValueError(
-            f"data.edge_index has values in {index.min()} .. {index.max()} but data has {n} nodes; set data.num_nodes."
-        )
+        found = f"{index.min()} .. {index.max()}"
+        raise ValueError(f"data.edge_index has values in {found} but data has {n} nodes; set data.num_nodes.")
     weight = as_weights(tensor_to_numpy(store.edge_weight), index.shape[1]) if "edge_weight" in store else None
     return EdgeList(index[0], index[1], weight)
 

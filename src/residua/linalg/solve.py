@@ -7,6 +7,7 @@ so it takes over when CG has not arrived after a few hundred steps.
 from __future__ import annotations
 
 import warnings
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -43,10 +44,8 @@ class Solver:
         if first.converged.all():
             return first
         if factor_seconds(A.S, self.seconds) <= self.seconds:
-            try:
+            with suppress(np.linalg.LinAlgError):  # singular: CG may still arrive, and says so where it does not
                 return self._factored(A, B, first)
-            except np.linalg.LinAlgError:
-                pass  # singular to working precision: CG may still arrive, and says so where it does not
         return self.cg.solve(A, B, first.X)
 
     def _factored(self, A: Shifted, B: np.ndarray, first: Solution) -> Solution:

@@ -8,7 +8,6 @@ Where every label is known, nothing is left to predict: then predictions are lea
 from __future__ import annotations
 
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
@@ -28,24 +27,6 @@ FIELDS = {
     "final prediction": "final",
     "uncertainty": "std",
 }
-
-
-class Moran(NamedTuple):
-    """A residual against those of its neighbours; the line through 0 with slope Moran's I fits the cloud best.
-
-    Attributes
-    ----------
-    node : (k,) array of int
-        Index of the node, which has a neighbour with a value.
-    own : (k,) array
-        Centred residual, in standard deviations.
-    neighbours : (k,) array
-        Weighted sum over neighbours, over the mean total weight of a node.
-    """
-
-    node: np.ndarray
-    own: np.ndarray
-    neighbours: np.ndarray
 
 
 class Contents:
@@ -120,11 +101,28 @@ class Contents:
         return self.own.at_known(self.own.decorrelated)
 
 
-def moran_cloud(values: np.ndarray, graph: Graph) -> Moran:
-    """Return the Moran scatter of values (n,), NaN = unknown; defined where `residua.metrics.morans_i` is."""
+def moran_cloud(values: np.ndarray, graph: Graph) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return values (n,), NaN = unknown, against those of neighbours: the line of slope Moran's I fits this cloud best.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,)
+        Such that `residua.metrics.morans_i` is defined.
+    graph : Graph
+        The graph.
+
+    Returns
+    -------
+    node : ndarray of shape (k,)
+        Index of each node that has a neighbour with a value.
+    own : ndarray of shape (k,)
+        Its centred value, in standard deviations.
+    neighbours : ndarray of shape (k,)
+        Weighted sum over its neighbours, over the mean total weight of a node.
+    """
     x, W = values_and_weights(values, graph)
     x, joined = x / x.std(), W.sum(axis=1) > 0
-    return Moran(np.flatnonzero(~np.isnan(values))[joined], x[joined], ((W @ x) * len(x) / W.sum())[joined])
+    return np.flatnonzero(~np.isnan(values))[joined], x[joined], ((W @ x) * len(x) / W.sum())[joined]
 
 
 def layers(contents: Contents) -> dict[str, np.ndarray]:

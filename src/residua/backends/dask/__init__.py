@@ -14,28 +14,3 @@ try:
     import distributed  # noqa: F401
 except ImportError as error:
     raise ImportError(needs("residua.backends.dask", "Dask", "dask", error, "use residua on one machine")) from None
-
-from residua.backends.dask.base import DaskRegressor, LinearBase
-from residua.backends.dask.cluster import SchedulerLost, WorkersLost
-from residua.backends.dask.graph import DistributedGraph
-from residua.backends.dask.model import Predicted, fit_correlation, neighbour_features, predict, propagate
-from residua.backends.dask.output import write_parquet
-from residua.backends.dask.pipeline import DistributedFit, fit
-from residua.backends.dask.vectors import Vector
-
-__all__ = [
-    "DaskRegressor",
-    "DistributedFit",
-    "DistributedGraph",
-    "LinearBase",
-    "Predicted",
-    "SchedulerLost",
-    "Vector",
-    "WorkersLost",
-    "fit",
-    "fit_correlation",
-    "neighbour_features",
-    "predict",
-    "propagate",
-    "write_parquet",
-]

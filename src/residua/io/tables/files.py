@@ -208,7 +208,7 @@ def _read_parquet(path: Path, data: bytes) -> pd.DataFrame:
         return table.replace_schema_metadata().to_pandas()
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise ValueError(
-            f"{path} is a damaged Parquet file ({_first_line(error)}); copy it again if it was cut, or write it anew."
+            f"{path} is damaged Parquet ({_first_line(error)}); copy it again if it was cut short, or write it anew."
         ) from None
 
 
