@@ -192,8 +192,7 @@ def compare(
         scores: list[Score] = []
         for k, hidden in enumerate(masks):
             progress(done + k, total, method.name)
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always")
+            with warnings.catch_warnings(record=True, action="always") as caught:
                 try:
                     model = GraphRegressor(method.base, method.correlation, random_state=random_state)
                     scores.append(score_hidden(model, X, y, graph, hidden))

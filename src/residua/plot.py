@@ -184,10 +184,7 @@ def correlogram(values: np.ndarray, graph: Graph, max_hops: int, seed: int = 0) 
 def _likelihood(model: GraphRegressor, ax: Axes | None, drop: float = 8.0) -> Axes:
     fit = model.correlation_
     if fit is None or fit.source is None:
-        raise ValueError(
-            "this model has no likelihood of alpha: alpha was not learned by one; "
-            'fit it with correlation="learned", or use kind="hops".'
-        )
+        raise ValueError('this model has no likelihood of alpha; fit with correlation="learned", or use kind="hops".')
     best = np.arctanh(np.clip(list(fit.alpha.values()), -ALPHA_MAX, ALPHA_MAX))
     top = fit.source.restricted_log_likelihood(best)
     ax = _axes(ax, (5.2, 3.6))

@@ -80,11 +80,13 @@ def check_digits(values: np.ndarray, name: str, rows: Rows = LOCAL) -> None:
 
 
 def _no_squares(size: float, name: str) -> ValueError:
-    unit = 10.0 ** -np.floor(np.log10(size))
-    return ValueError(
-        f"{name} has numbers up to {size:.2g}, and floats do not hold their squares; give it in other units, "
-        f"such as {name} * {unit:.0e}."
-    )
+    remedy = other_units(size, name)
+    return ValueError(f"{name} has numbers up to {size:.2g}, and floats do not hold their squares; {remedy}")
+
+
+def other_units(size: float, name: str) -> str:
+    """Return the advice to give numbers as large or as small as this in units in which they are near 1."""
+    return f"give it in other units, such as {name} * {10.0 ** -np.floor(np.log10(size)):.0e}."
 
 
 def check_together(graph: Any, X: Any, **labels: Any) -> list[Any]:

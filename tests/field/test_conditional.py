@@ -223,10 +223,10 @@ def test_alpha_outside_its_range_is_refused(alpha):
 
 
 def test_alpha_for_other_edge_types_is_refused(two_types):
-    with pytest.raises(ValueError, match=r"alpha has types \['edge'\] but the graph has"):
+    with pytest.raises(ValueError, match=r"alpha has types \['edge'\] but graph has"):
         Conditional(two_types.graph, two_types.labelled, {"edge": 0.5})
     surplus = dict.fromkeys([*two_types.graph.edge_types, "sea"], 0.2)
-    with pytest.raises(ValueError, match=r"alpha has types \[.*'sea'\] but the graph has"):
+    with pytest.raises(ValueError, match=r"alpha has types \[.*'sea'\] but graph has"):
         Conditional(two_types.graph, two_types.labelled, surplus)
 
 

@@ -13,6 +13,7 @@ from sklearn.model_selection import KFold
 
 from residua.bases.base import Base, CorrelationModel, Fit, Outcome, Task
 from residua.graph import Graph
+from residua.validation import other_units
 
 SINGLE = 1e30  # boosted trees keep gradients in single precision, which ends at 1e38 and at its inverse
 
@@ -51,11 +52,8 @@ def _check_single(estimator: Any, y: np.ndarray) -> None:
     single = any(kind.__name__ == "BaseHistGradientBoosting" for kind in type(estimator).__mro__)
     spread = float(np.ptp(y))
     if single and spread and not 1 / SINGLE < spread < SINGLE:
-        unit = 10.0 ** -np.floor(np.log10(spread))
-        raise ValueError(
-            f"y varies by {spread:.2g}, which boosted trees do not see in single precision; give it in other units, "
-            f"such as y * {unit:.0e}."
-        )
+        remedy = other_units(spread, "y")
+        raise ValueError(f"y varies by {spread:.2g}, which boosted trees do not see in single precision; {remedy}")
 
 
 def seeded(estimator: Any, rng: np.random.Generator) -> Any:

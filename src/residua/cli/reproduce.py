@@ -108,9 +108,7 @@ def list_sets() -> None:
 
 
 @data.command("fetch")
-def fetch_sets(
-    names: Annotated[list[str] | None, Argument(help="Names of `data list`; all that can be had by default.")] = None,
-) -> None:
+def fetch_sets(names: Annotated[list[str] | None, Argument(help="By default all that can be had.")] = None) -> None:
     """Download and verify the files of data sets that are not here yet; with RESIDUA_DATA set, verify those there."""
     from rich.console import Console
     from rich.progress import DownloadColumn, Progress, TextColumn
@@ -122,8 +120,6 @@ def fetch_sets(
     with Progress(TextColumn("{task.description}"), DownloadColumn(), console=console, transient=True) as bar:
         line = bar.add_task("", total=None)
         for name in asked:
-            paths = fetch(
-                name, lambda file, done, of: bar.update(line, description=file, completed=done, total=of or None)
-            )
+            paths = fetch(name, lambda file, n, of: bar.update(line, description=file, completed=n, total=of or None))
             where = f"{len(paths)} files in {paths[0].parent}" if paths else "needs no files"
             console.print(f"{name}: {where}", highlight=False, markup=False, soft_wrap=True)

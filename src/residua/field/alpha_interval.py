@@ -73,8 +73,6 @@ def _crossing(excess: Callable[[float], float], start: float, sign: int, tol: fl
         seen[outer] = excess(outer)
         if seen[outer] > 0:
             return float(np.tanh(brentq(lambda x: seen[x] if x in seen else excess(x), inner, outer, xtol=tol)))
-        if sign * outer == A_MAX:
-            break
         inner, step = outer, 2 * step
     return float(sign)
 

@@ -174,13 +174,12 @@ class QuadraticForm:
         if self.rows.agree(refactor_seconds(S, k) < _cg_seconds(S, k, 200)):
             self.family = Family([S])
 
-    def with_steps(self, steps: int) -> QuadraticForm:
+    def with_steps(self, steps: int) -> None:
         """Take as many steps as another one of the same columns took; itself."""
         if steps < 0 and self.krylov is not None:
             self._switch_to_solves()
         elif self.krylov is not None and steps > self.krylov.steps:
             self.krylov.more_steps(steps - self.krylov.steps)
-        return self
 
     def drop_warm_start(self) -> None:
         """Forget the last solve, so that what comes next does not depend on what was asked before."""

@@ -52,8 +52,7 @@ def tridiagonal(A: Operator, Z: np.ndarray, steps: int) -> tuple[np.ndarray, np.
     previous = on_lines(np.broadcast_to(0.0, V.shape), A.dtype)
     norms = A.rows.inner(V, V)
     b_old, b = np.ones_like(norms), np.sqrt(norms)
-    diagonal = np.zeros((steps, V.shape[1]))
-    off = np.zeros((steps, V.shape[1]))
+    diagonal, off = np.zeros((2, steps, V.shape[1]))
     floor = 32 * np.finfo(A.dtype).eps
     for step in range(steps):
         scale = np.divide(1.0, b, out=np.zeros_like(b), where=b > floor if step else b > 0)

@@ -38,8 +38,7 @@ class Solver:
 
     def solve(self, A: Shifted, B: np.ndarray, start: np.ndarray | None = None) -> Solution:
         """Solve ``A X = B`` for B of shape (n,) or (n, k)."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", NotConverged)
+        with warnings.catch_warnings(action="ignore", category=NotConverged):
             first = replace(self.cg, max_iter=min(self.patience, self.cg.max_iter)).solve(A, B, start)
         if first.converged.all():
             return first

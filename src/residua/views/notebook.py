@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from html import escape
-from typing import Any
 
 import numpy as np
 
 from residua.diagnosis import r2_of_errors
 from residua.estimator import GraphRegressor
 from residua.field.fitted import FittedField
+from residua.validation import one_line
 
 # Leaving labels out takes a factorisation: a glance at a large model is not worth one.
 QUICK = 5_000
@@ -47,14 +47,9 @@ def model_html(model: GraphRegressor) -> str:
 
 def _settings(model: GraphRegressor) -> str:
     """Return base and correlation, and what else was changed; all others are at their default."""
-    usual, given = (m.get_params(deep=False) for m in (type(model)(), model))
+    usual, given = ({k: repr(v) for k, v in m.get_params(deep=False).items()} for m in (type(model)(), model))
     names = sorted(given, key=lambda name: name not in MAIN)
-    return ", ".join(f"{k}={_short(given[k])}" for k in names if k in MAIN or repr(given[k]) != repr(usual[k]))
-
-
-def _short(value: Any, limit: int = 120) -> str:
-    text = repr(value)
-    return text if len(text) <= limit else text[: limit - 1] + "\N{HORIZONTAL ELLIPSIS}"
+    return ", ".join(f"{k}={one_line(given[k], 120)}" for k in names if k in MAIN or given[k] != usual[k])
 
 
 def _found(field: FittedField) -> Iterator[tuple[str, str]]:

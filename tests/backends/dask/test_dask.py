@@ -731,7 +731,7 @@ EDGES = {"source": [0, 1, 2], "target": [1, 2, 3], "w": [1.0, 1.0, 1.0]}
 @pytest.mark.parametrize(
     ("nodes", "edges", "given", "message"),
     [
-        ({}, {"target": [1, 2, 9]}, {}, "edges name node 9 as target, which is not in nodes"),
+        ({}, {"target": [1, 2, 9]}, {}, "edges name node 9 as target, not in nodes"),
         ({"id": list("abca")}, {"source": list("aab"), "target": list("bcc")}, {}, "nodes list 'a' more than once"),
         ({}, {"w": [1.0, -2.0, 1.0]}, {"weight": "w"}, r"weight is -2.0 at edge \(.*\); weights must be finite"),
         (
@@ -767,7 +767,7 @@ def test_arguments_are_checked(client, halves, case):
         rd.fit_correlation(client, np.zeros(case.n), halves)
     with pytest.raises(ValueError, match="on a cluster use Lanczos"):
         rd.fit_correlation(client, np.ones(case.n), halves, logdet=residua.Eigen())
-    with pytest.raises(TypeError, match="graph is ndarray; build one by DistributedGraph"):
+    with pytest.raises(TypeError, match="graph is ndarray; use DistributedGraph"):
         rd.fit_correlation(client, np.ones(case.n), case.S)
     with pytest.raises(ValueError, match=r"column 'x' has 1 empty cells; fill them"):
         rd.fit(client, edges=frame(**EDGES), nodes=frame(**NODES), target="y")

@@ -183,8 +183,7 @@ def _features(client: Client, graph: DistributedGraph, names: list[str], hops: i
     if empty.any():
         worst = int(np.argmax(empty))
         raise ValueError(
-            f"nodes, column {names[worst]!r} has {int(empty[worst])} empty cells; fill them first, or leave the column "
-            "out of features."
+            f"nodes, column {names[worst]!r} has {empty[worst]} empty cells; fill them, or leave it out of features."
         )
     if not hops:
         return X, len(names)

@@ -59,11 +59,8 @@ class EarlyStopping:
 
     def state(self) -> State:
         """Return enough to go on from."""
-        return {
-            "judged": np.array([self.since, self.lowest]),
-            "lowest_of_others": self.lowest_of_others,
-            "squares": self.squares,
-        }
+        judged = np.array([self.since, self.lowest])
+        return {"judged": judged, "lowest_of_others": self.lowest_of_others, "squares": self.squares}
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Go on from ``state``."""

@@ -74,8 +74,7 @@ def _check_names(names: Any, arrays: Arrays, members: int, given: str) -> None:
     if expected != found:
         other = sorted(name.removeprefix("base.weights.").rpartition(".")[0] for name in expected ^ found)
         raise ModelFileError(
-            f"does not fit module {given}: weights {one_line(other)} are only in one of them; "
-            "give a module like the one that was fitted."
+            f"does not fit module {given}: weights {one_line(other)} are only in one; give one like that of the fit."
         )
 
 
