@@ -26,8 +26,7 @@ from torch.utils.weak import WeakIdKeyDictionary
 from residua.linalg.kernels.maximum import row_maxima, spread_to_maxima
 from residua.linalg.operator import Sparse
 
-with warnings.catch_warnings():  # PyG's own import warns of torch.jit
-    warnings.simplefilter("ignore", DeprecationWarning)
+with warnings.catch_warnings(action="ignore", category=DeprecationWarning):  # PyG's own import warns of torch.jit
     from torch_geometric.nn import GCNConv, MessagePassing, SAGEConv
 
 Pair = tuple[Sparse, Sparse]  # a matrix, and its transpose for gradients
