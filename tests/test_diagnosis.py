@@ -1,5 +1,6 @@
 """The diagnosis says where Gaussian intervals are off, and where labels are missing by region."""
 
+import warnings
 from dataclasses import replace
 from functools import partial
 
@@ -8,7 +9,7 @@ import pytest
 
 import null_data
 from graphs import grid, small_world
-from residua import Graph, GraphRegressor
+from residua import Graph, GraphRegressor, Network
 from residua.diagnosis import LEVELS, _cause, _remote
 from residua.field.profile import Profile
 from true_draws import fitted, problem
@@ -118,3 +119,23 @@ def test_a_learned_alpha_of_zero_is_no_correction_that_was_not_asked_for():
     assert found.verdict.startswith("No correlation among neighbours was found (p = ")
     without = GraphRegressor("mean", correlation=None).fit(None, y, graph=pairs).diagnose()
     assert without.verdict.startswith("No correction was asked for")
+
+
+@pytest.mark.parametrize("correlation", ["learned", None])
+def test_labels_that_a_network_was_trained_on_are_never_called_left_out(correlation):
+    """It fits noise at all of its labels; of an alpha that these do not tell, that is no leave-one-out score."""
+    pytest.importorskip("torch")
+    pairs = Graph.from_edges(np.arange(0, 60, 2), np.arange(1, 60, 2), nodes=np.arange(60))
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((60, 2)), np.full(60, np.nan)
+    y[::2] = rng.standard_normal(30)
+    verdicts = {}
+    for validation in (0.0, 0.3):
+        model = GraphRegressor(Network("hops", epochs=200, validation=validation), correlation)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "the 30 labels do not tell alpha")
+            verdicts[validation] = model.fit(X, y, graph=pairs).diagnose().verdict
+    assert verdicts[0.0].endswith(", for labels that the network was trained on.")
+    assert "nan" not in verdicts[0.0]
+    assert "trained on" not in verdicts[0.3]
+    assert "labels left out of the training" in verdicts[0.3] or correlation is None

@@ -76,19 +76,26 @@ class Diagnosis:
         return tuple(p for p, share in self.coverages.items() if _is_off(p, share, self.n_labelled))
 
     @property
+    def tried(self) -> str:
+        """At which labels R2 was measured, in words."""
+        if self.in_sample:
+            return "for labels that the network was trained on"
+        return "for labels left out of the training" if np.isnan(self.r2_base) else "leave-one-out"
+
+    @property
     def verdict(self) -> str:
         """One sentence on whether the neighbours help."""
         if self.untold:
-            score = f"R2 {self.r2_corrected:.3f}, leave-one-out"
+            score = f"R2 {self.r2_corrected:.3f}, {self.tried}"
             return f"The labels do not tell the correlation, which is kept at 0: {score}."
         if not any(self.alpha.values()) and self.p_value is None:
             left = ""
             if self.moran_base is not None and self.moran_base.p_value < 0.01:
                 left = f", though neighbours' residuals are correlated (Moran's I {self.moran_base.statistic:+.2f})"
-            return f"No correction was asked for{left}: R2 {self.r2_base:.3f}."
+            score = f"{self.r2_corrected:.3f}, {self.tried}" if self.in_sample else f"{self.r2_base:.3f}"
+            return f"No correction was asked for{left}: R2 {score}."
         if self.in_sample or np.isnan(self.r2_base):
-            which = "that the network was trained on" if self.in_sample else "left out of the training"
-            return f"R2 {self.r2_corrected:.3f} with the neighbours, for labels {which}."
+            return f"R2 {self.r2_corrected:.3f} with the neighbours, {self.tried}."
         change = f"R2 {self.r2_base:.3f} for the base, {self.r2_corrected:.3f} with them, leave-one-out"
         if self.p_value is not None and self.p_value > 0.05:
             return f"No correlation among neighbours was found (p = {self.p_value:.2g}; {change})."
