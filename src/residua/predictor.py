@@ -150,7 +150,6 @@ class Predictor(ABC):
         trained = graph is None or graph is self.graph_
         there = self.graph_ if trained else check_graph(graph)
         X, y, known = check_together(there, X, y=y, known=known)
-        mean = self._mean_with_features(X, known) if trained else self.predict(X, known, graph=there)
         truth = check_values(y, there, "y")
         unseen = ~np.isnan(truth) & (np.isnan(self.y_) if trained else True)
         if known is not None:
@@ -160,7 +159,23 @@ class Predictor(ABC):
                 f"y has {unseen.sum()} labels that the model has not seen; at least 2 are needed to score. "
                 "Mask some labels as NaN in fit, or see diagnose() for leave-one-out accuracy."
             )
+        if trained:
+            mean = self._mean_with_features(X, known)
+        else:
+            self._check_unseen(there, truth, unseen)
+            mean = self.predict(X, np.full(there.n_nodes, np.nan) if known is None else known, graph=there)
         return metrics.r2(truth[unseen], mean[unseen])
+
+    def _check_unseen(self, graph: Graph, truth: np.ndarray, unseen: np.ndarray) -> None:
+        """Refuse to score at the labels of the fit, on a copy of its graph."""
+        if not np.array_equal(graph.nodes, self.graph_.nodes):
+            return
+        both = unseen & ~np.isnan(self.y_)
+        if both.any() and np.array_equal(truth[both], self.y_[both]):
+            raise ValueError(
+                f"graph has the nodes of the fit and y has {both.sum():,} of its labels, which the model has learned "
+                "from; leave graph out, so that they do not count, or pass known= with them."
+            )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to one file, whole or not at all; ``residua.load`` reads it."""

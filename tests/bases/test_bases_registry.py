@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.ensemble import HistGradientBoostingRegressor, StackingRegressor
 from sklearn.linear_model import Ridge
 
 import residua
@@ -32,6 +32,7 @@ def test_every_network_is_made():
 
 def test_a_base_itself_has_an_entry():
     assert find_base(Ridge()).kind == "regressor"
+    assert find_base(StackingRegressor([("ridge", Ridge())])).kind == "regressor"  # without predict until it is fitted
     assert make_base(Ridge()).name == "Ridge"
     torch = pytest.importorskip("torch")
     assert find_base(torch.nn.Linear(2, 1)).kind == "network"

@@ -1,6 +1,7 @@
 """Neighbour features against the dense averages they stand for."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor
@@ -66,3 +67,18 @@ def test_boosted_trees_learn_from_the_surroundings(rng):
         for columns in (X, NeighbourFeatures(hops=1).fit_transform(X, graph=case.graph))
     ]
     assert scores[1] > scores[0] + 0.3
+
+
+def test_columns_are_those_of_the_fit():
+    graph = small_world(n=20, degree=4).graph
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(20, 2)), columns=["a", "b"])
+    features = NeighbourFeatures(hops=1).fit(X, graph=graph)
+    expected = NeighbourFeatures(hops=1).fit_transform(X, graph=graph)
+    for given in (X, X.to_numpy()):
+        np.testing.assert_array_equal(features.transform(given, graph=graph), expected)
+    with pytest.raises(ValueError, match=r"X has columns \['b', 'a'\] but the model was fitted on \['a', 'b'\]"):
+        features.transform(X[["b", "a"]], graph=graph)
+    with pytest.raises(ValueError, match="X has 1 columns but the model was fitted on 2"):
+        features.transform(X[["a"]].to_numpy(), graph=graph)
+    with pytest.raises(ValueError, match="X is None"):
+        features.transform(None, graph=graph)

@@ -478,7 +478,7 @@ SHELL = [
         ("warning of an average", "if any(field.in_sample for field in fields):", "if False:"),
     ),
     *changes(
-        "average.py",
+        "graph/graph.py",
         "tests/test_average.py::test_few_common_labels_count_as_the_same_error",
         ("edge types of an average", "if a is b or a.edge_types != b.edge_types:", "if a is b:"),
     ),

@@ -52,9 +52,14 @@ class NeighbourFeatures(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any, *, graph: Graph | None = None) -> np.ndarray:
-        """Return features (n, columns) of every node of ``graph``, given their own X (n, d) in its order or by id."""
+        """Return features (n, columns) of every node of ``graph``, given their own X (n, d) in its order or by id.
+
+        The columns are those of the fit, in their order.
+        """
         graph = check_graph(graph)
-        X, _ = check_features(X, graph, optional=True)
+        names = getattr(self, "feature_names_in_", None)
+        like = (self.n_features_in_, names) if hasattr(self, "n_features_in_") else None
+        X, _ = check_features(X, graph, optional=not (like and like[0]), like=like)
         types = getattr(self, "edge_types_", graph.edge_types)
         unknown = [name for name in graph.edge_types if name not in types]
         if unknown:

@@ -82,7 +82,8 @@ def find_base(base: Any) -> Entry:
             return Entry(name, "a network with settings", "network", columns=columns)
         if hasattr(base, "state_dict"):
             return Entry(name, "a torch module", "network")
-        if all(hasattr(base, method) for method in ("fit", "predict", "get_params")):
+        # Of a stack of regressors only the class has predict before it is fitted.
+        if all(hasattr(base, method) or hasattr(type(base), method) for method in ("fit", "predict", "get_params")):
             return Entry(name, "a scikit-learn regressor", "regressor")
     raise ValueError(f"base={base!r} is unknown; use {listed()}, a scikit-learn regressor or a torch module.")
 

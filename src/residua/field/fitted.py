@@ -18,9 +18,15 @@ from residua.field.conditional import Conditional
 from residua.field.correlation import CorrelationFit
 from residua.field.prediction import Prediction
 from residua.graph import Graph
-from residua.graph.graph import read_only
+from residua.graph.graph import read_only, same_graph
 from residua.linalg.workspace import Workspace, cached_property
 from residua.validation import check_features, check_graph, check_together, check_values
+
+
+OWN_GRAPH = (
+    "predict() answers for the training graph with the X of the fit; leave X and graph out (y= by itself has labels "
+    "that came later), or for other data give X, y and graph=."
+)
 
 
 class FittedBase(Protocol):
@@ -210,13 +216,14 @@ class FittedField(Workspace):
             As in ``GraphRegressor.predict``.
         """
         if graph is self.graph or (graph is None and X is not None):
-            raise ValueError(
-                "predict() answers for the training graph with the X of the fit; leave X and graph out (y= by itself "
-                "has labels that came later), or for other data give X, y and graph=."
-            )
-        if graph is not None:
-            return self.on(graph, X, y)
-        return self.prediction if y is None else self.condition_on(y)
+            raise ValueError(OWN_GRAPH)
+        if graph is None:
+            return self.prediction if y is None else self.condition_on(y)
+        found = self.on(graph, X, y)
+        # A copy of the graph is another object: without a label, those of the fit would be left out unsaid.
+        if y is None and same_graph(graph, self.graph) and np.array_equal(self.check_alike(graph, X)[1], self.X):
+            raise ValueError(OWN_GRAPH)
+        return found
 
     def condition_on(self, y: Any) -> Prediction:
         """Return what the field says of the training graph given further labels.

@@ -273,3 +273,11 @@ def read_only(array: np.ndarray) -> np.ndarray:
     view = np.asarray(array).view()
     view.flags.writeable = False
     return view
+
+
+def same_graph(a: Graph, b: Graph) -> bool:
+    """Return whether two graphs have the same nodes in the same order, and the same edges."""
+    if a is b or a.edge_types != b.edge_types:
+        return a is b
+    ours, theirs = ({"nodes": graph.nodes, **graph.arrays()} for graph in (a, b))
+    return ours.keys() == theirs.keys() and all(np.array_equal(ours[name], theirs[name]) for name in ours)

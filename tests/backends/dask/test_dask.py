@@ -733,6 +733,12 @@ EDGES = {"source": [0, 1, 2], "target": [1, 2, 3], "w": [1.0, 1.0, 1.0]}
     [
         ({}, {"target": [1, 2, 9]}, {}, "edges name node 9 as target, not in nodes"),
         ({"id": list("abca")}, {"source": list("aab"), "target": list("bcc")}, {}, "nodes list 'a' more than once"),
+        (
+            {},
+            {"w": pd.to_timedelta([1, 2, 3], unit="h")},
+            {"weight": "w"},
+            r"'w': the weight is not numeric \(it holds timedelta64.*one real number per edge",
+        ),
         ({}, {"w": [1.0, -2.0, 1.0]}, {"weight": "w"}, r"weight is -2.0 at edge \(.*\); weights must be finite"),
         (
             {},
