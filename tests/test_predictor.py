@@ -140,7 +140,9 @@ def test_a_copy_of_the_training_graph_does_not_hide_its_labels(problem, tmp_path
     loaded = residua.load(tmp_path / "model.residua")
     assert loaded.graph_ is not case.graph
     for scored in (loaded, Average([loaded, loaded])):
-        with pytest.raises(ValueError, match=r"y has 90 of its labels, which the model has learned from; leave graph out"):
+        with pytest.raises(
+            ValueError, match=r"y has 90 of its labels, which the model has learned from; leave graph out"
+        ):
             scored.score(X, truth, graph=case.graph)
         with pytest.raises(ValueError, match="leave X and graph out"):
             scored.predict(X, graph=case.graph)

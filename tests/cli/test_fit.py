@@ -1,6 +1,8 @@
 """From two tables to a model and predictions, as a user types it."""
 
 import json
+import re
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -89,6 +91,35 @@ def test_names_with_commas_go_in_quotes(folder):
     )
     assert result.exit_code == 0
     assert "size, m2" in result.stdout
+
+
+@pytest.mark.parametrize("word", ["NA", "n/a", "not known", "1,000", 'say "no"', "it's", "$HOME", "a;b"])
+def test_what_an_error_says_to_type_works_as_it_is_written(folder, word, refusal):
+    nodes = town()[0].drop(columns="size")
+    nodes["size, m2"] = [word if k == 2 else str(k % 5) for k in range(len(nodes))]
+    nodes.to_csv("nodes.csv", index=False)
+    fit = ["fit", "nodes.csv", "edges.csv", "--target", "price"]
+    said = re.search(
+        r"(--missing .+), or read the column as text: (--categorical .+), or leave it out: (--exclude .+)\.$",
+        refusal(*fit),
+    )
+    for option in said.groups():
+        result = runner.invoke(app, [*fit, *shlex.split(option)])
+        assert result.exit_code == 0, result.output
+    assert "size, m2" not in runner.invoke(app, [*fit, *shlex.split(said[3])]).stdout
+
+
+@pytest.mark.parametrize("word", [" ", " NA ", "no " + 20 * "very " + "long word"])
+def test_a_word_that_no_option_can_name_is_not_advised(folder, word, refusal):
+    nodes = town()[0].astype({"price": object})
+    nodes.loc[2, "price"] = word
+    nodes.to_csv("nodes.csv", index=False)
+    said = refusal("fit", "nodes.csv", "edges.csv", "--target", "price")
+    assert "is not a number; write a number, leave the cell empty; an empty cell is a node whose label" in said
+    nodes.loc[2, "price"] = ""
+    nodes.astype(str).to_parquet("nodes.parquet")
+    assert "'' is not a number" in (said := refusal("fit", "nodes.parquet", "edges.csv", "--target", "price"))
+    assert "leave the cell empty (null); an empty cell is" in said
 
 
 def test_a_network_is_fitted_and_told_apart(folder):

@@ -73,6 +73,15 @@ SHELL = [
         ("logarithm of degrees", "np.log1p(getattr", "np.log(1e-300 + getattr"),
     ),
     *changes(
+        "bases/neighbours.py",
+        "tests/bases/test_neighbours.py::test_columns_are_those_of_the_fit",
+        (
+            "columns of neighbour features",
+            "like = (self.n_features_in_, names)",
+            "like = None and (self.n_features_in_, names)",
+        ),
+    ),
+    *changes(
         "bases/networks/base.py",
         "tests/bases/networks/test_network_base.py::test_a_member_learns_from_no_label_that_counts_as_out_of_its_sample",
         ("labels kept from a member", "fit = np.setdiff1d(task.labels, out_of_sample)", "fit = task.labels"),
@@ -390,7 +399,7 @@ SHELL = [
     *changes(
         "cli/scheduler.py",
         "tests/backends/dask/test_dask.py::test_the_command_writes_predictions_and_tells_what_it_learned",
-        ("weights given to a cluster", '"features", "weight", "skip_unknown")', '"features", "skip_unknown")'),
+        ("weights given to a cluster", '("target", "weight", "skip_unknown")', '("target", "skip_unknown")'),
     ),
     *changes(
         "reproduction/datasets/ising.py",
@@ -498,6 +507,11 @@ SHELL = [
     ),
     *changes(
         "diagnosis.py",
+        "tests/backends/dask/test_dask.py::test_fit_from_tables_is_that_of_one_machine",
+        ("mean of the labels in R2", "deviation = labels - total / count", "deviation = labels"),
+    ),
+    *changes(
+        "diagnosis.py",
         "tests/test_diagnosis.py::test_diagnosis_is_silent_on_labels_of_the_model",
         ("intervals that are off", "max(3 * np.sqrt(promised * (1 - promised) / n), tenth)", "tenth"),
     ),
@@ -508,7 +522,8 @@ SHELL = [
     ),
     *changes(
         "intervals.py",
-        "tests/test_average.py::test_the_conformal_width_is_that_of_the_weighted_errors",
+        "tests/test_average.py::test_the_conformal_width_is_that_of_the_weighted_errors "
+        "tests/backends/dask/test_dask.py::test_fit_from_tables_is_that_of_one_machine",
         ("rank of a conformal width", "(count + 1) * coverage", "count * coverage"),
     ),
     *changes(
@@ -520,6 +535,11 @@ SHELL = [
         "metrics.py",
         "tests/test_metrics.py::test_morans_i_and_its_z_score_equal_full_enumeration_of_permutations",
         ("variance of Moran's I", "S2 = 4 * np.sum", "S2 = 2 * np.sum"),
+    ),
+    *changes(
+        "nn.py",
+        "tests/test_nn.py::test_labels_and_predictions_that_are_not_finite_are_refused_under_the_mask",
+        ("labels that a module corrects by", "_check_finite(torch.as_tensor((labels - base)[self.labelled]))", "pass"),
     ),
     *changes(
         "nn.py",
@@ -539,6 +559,11 @@ SHELL = [
             "unseen = ~np.isnan(truth) & (np.isnan(self.y_) if trained else True)",
             "unseen = ~np.isnan(truth)",
         ),
+    ),
+    *changes(
+        "predictor.py",
+        "tests/test_predictor.py::test_a_copy_of_the_training_graph_does_not_hide_its_labels",
+        ("labels of the fit on a copy of its graph", "both = unseen & ~np.isnan(self.y_)", "both = unseen & False"),
     ),
     *changes(
         "predictor.py",

@@ -3,13 +3,13 @@
 import numpy as np
 
 from by_id import ASKED, WRONG, World, ask, kinds_of_ids
-from soak.verdicts import Judge, PromiseBroken, until
+from soak.verdicts import Budget, Judge, PromiseBroken, until
 
 
-def run(budget_seconds: float, random_state: int) -> dict[str, float]:
+def run(budget: Budget, random_state: int) -> dict[str, float]:
     """Ask random questions of random tables."""
     judge, matched = Judge(), 0
-    for k in until(budget_seconds):
+    for k in until(budget):
         rng = np.random.default_rng([random_state, k])
         kinds = kinds_of_ids(int(rng.integers(14, 50)))
         kind, what = rng.choice(sorted(kinds)), rng.choice(sorted(ASKED))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from residua.bases.registry import BASES, NETWORKS, find_base
+from residua.bases.registry import BASES, find_base
 from residua.cli import options
 
 if TYPE_CHECKING:
@@ -51,6 +51,8 @@ def fit(
     if scheduler is not None:
         from residua.cli.scheduler import fit_on_cluster, lines
 
+        if dry_run:
+            raise ValueError("--dry-run tells what a fit takes on one machine; leave out --scheduler, or --dry-run.")
         folder = Path("predictions") if output == Path("model.residua") else output
         found = fit_on_cluster(scheduler, tables, parameters, folder)
         options.print_json(found) if as_json else options.say_all(lines(found))
@@ -91,9 +93,7 @@ def _ready(tables: options.Tables, parameters: dict[str, Any]) -> tuple[NodeData
 
     name, chosen = parameters["base"], parameters["correlation"]
     check_choice(chosen, ("learned", "propagate", "none"), "correlation")
-    for option, default in (("training", "joint"), ("ensemble", 1), ("checkpoint", None)):
-        if name not in NETWORKS and parameters[option] != default:
-            raise ValueError(f"--{option} is for networks, and --base {name} is none; leave it out.")
+    options.check_network_options(parameters)
     data = read_tables(tables.nodes, tables.edges, tables.columns)
     if data.X is None and find_base(name).features:
         raise ValueError(f"{tables.nodes} has no column to predict from, which --base {name} needs; use --base mean.")

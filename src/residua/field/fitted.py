@@ -22,7 +22,6 @@ from residua.graph.graph import read_only, same_graph
 from residua.linalg.workspace import Workspace, cached_property
 from residua.validation import check_features, check_graph, check_together, check_values
 
-
 OWN_GRAPH = (
     "predict() answers for the training graph with the X of the fit; leave X and graph out (y= by itself has labels "
     "that came later), or for other data give X, y and graph=."

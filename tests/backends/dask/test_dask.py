@@ -340,6 +340,10 @@ def test_a_pandas_table_is_matched_by_id_as_on_one_machine(client):
         np.testing.assert_array_equal(dealt.vector(given).to_numpy(), values)
     frame = nodes.set_index("id")[["size", "price"]]
     np.testing.assert_array_equal(dealt.vector(frame.iloc[::-1], "X").to_numpy(), frame)
+    lazy = dd.from_pandas(shuffled, npartitions=2)
+    for ask in (lambda: dealt.vector(lazy), lambda: residua.propagate(lazy, graph)):
+        with pytest.raises(TypeError, match=r"values is a dask\w* Series; give values.compute\(\), whose rows are"):
+            ask()
     with pytest.raises(ValueError, match=r"residual has 1 id that the graph has not, 'x'.*graph.ids.to_numpy"):
         rd.fit_correlation(client, shuffled.rename({"007": "x"}), dealt)
     with pytest.raises(ValueError, match="values has no row for 1 node of the graph: '007'"):
@@ -797,11 +801,19 @@ PARAMETERS = {"base": "linear", "correlation": "learned", "random_state": 0}
         ({"edge_type": "kind"}, {}, "--edge-type is for one machine"),
         ({"categorical": ("quarter",)}, {}, "--categorical is for one machine"),
         ({"exclude": ("rooms",)}, {}, "name the columns to use: --features"),
+        ({}, {"ensemble": 3}, "--ensemble is for networks, and --base linear is none"),
+        ({}, {"training": "paper"}, "--training is for networks"),
     ],
 )
 def test_options_for_one_machine_are_refused(given, parameters, message):
     with pytest.raises(ValueError, match=message):
         cli_scheduler.check_options(Columns("price", **given), PARAMETERS | parameters)
+
+
+def test_a_dry_run_fits_nothing_on_a_cluster(tmp_path, refusal):
+    words = ["fit", *map(str, write(tmp_path, *town(), "parquet")), "--target", "price"]
+    said = refusal(*words, "--dry-run", "--scheduler", "tcp://127.0.0.1:9")
+    assert said.startswith("--dry-run tells what a fit takes on one machine")
 
 
 def test_a_cluster_reads_parquet_alone(tmp_path):
@@ -822,7 +834,7 @@ def test_the_command_writes_predictions_and_tells_what_it_learned(client, tmp_pa
     edges = edges[edges["source"].isin(nodes["id"]) & edges["target"].isin(nodes["id"])]
     monkeypatch.chdir(tmp_path)
     paths = " ".join(map(str, write(tmp_path, nodes, edges, "parquet")))
-    words = f"{paths} --target price --features size --weight width"
+    words = f"{paths} --target price --features size,rooms --exclude rooms --weight width"
     scheduler = f"--scheduler {client.scheduler.address}"
     found = json.loads(run(f"fit {words} {scheduler} -o out --json"))
     graph = Graph.from_pandas(edges, weight="width", nodes=nodes["id"])
