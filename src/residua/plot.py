@@ -251,6 +251,8 @@ def learning_curve(
     if not len(shares) or not all(0 < share < 1 for share in shares):
         raise ValueError(f"shares is {list(shares)}; give shares of the labels between 0 and 1, such as 0.2.")
     if y is None:
+        if X is not None or graph is not None:
+            raise ValueError("y is None, but X or graph is given; give all three, or none for those of a fitted model.")
         X, y, graph = model.X_, model.y_, model.graph_
     graph = check_graph(graph)
     X, y = check_together(graph, X, y=y)

@@ -156,6 +156,9 @@ def test_the_learning_curve_takes_data_of_its_own(model):
     assert not hasattr(unfitted, "alpha_")
     with pytest.raises(ValueError, match="between 0 and 1"):
         plot.learning_curve(model, shares=(0.5, 1.0))
+    for part in ({"X": model.X_ + 1}, {"graph": model.graph_}):
+        with pytest.raises(ValueError, match="y is None, but X or graph is given; give all three, or none"):
+            plot.learning_curve(model, **part, shares=(0.5,), repeats=1)
 
 
 def test_no_global_figure_is_made(model):
