@@ -102,6 +102,7 @@ def test_a_negative_or_non_finite_weight_is_refused(value):
         (2.0, TypeError, "weight is 2.0; it must be an array or a list"),
         (pd.Series([1, None], dtype="Int64"), ValueError, "weight is nan at row 1"),
         ([1e308, 1e308], ValueError, "weight adds up to inf; scale the weights down"),
+        ([1.0, 1e-310], ValueError, "weight is 1e-310, smaller than floats hold well; scale the weights up"),
     ],
 )
 def test_weights_of_a_wrong_form_are_refused(weight, error, message):

@@ -139,6 +139,8 @@ def check_edges(matrices: dict[str, sp.csr_array], n: int) -> None:
     for name, A in matrices.items():
         if not A.nnz:
             raise ValueError(f"type {name!r} has no edges; leave it out.")
+        if A.data.min() < np.finfo(float).tiny:  # has few digits, and its degree no inverse
+            raise ValueError(f"weight is {A.data.min():.3g}, smaller than floats hold well; scale the weights up.")
     with np.errstate(over="ignore"):
         total = sum(A.data.sum() for A in matrices.values())
     if not np.isfinite(total):
