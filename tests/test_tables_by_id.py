@@ -113,6 +113,10 @@ def test_columns_of_a_metric_have_one_order():
     for metric, others in ((metrics.r2, [mean]), (metrics.gaussian_nll, [mean, mean**2 + 1])):
         with pytest.raises(ValueError, match="is not indexed like y"):
             metric(y, *(other.iloc[::-1] for other in others))
+    draws = pd.DataFrame([y, mean])  # a column a node
+    assert metrics.sample_crps(y, draws) == metrics.sample_crps(y, draws.to_numpy())
+    with pytest.raises(ValueError, match=r"draws\.T is not indexed like y"):
+        metrics.sample_crps(y.iloc[::-1], draws)
 
 
 def test_a_mask_for_a_torch_loop_is_matched_by_id():

@@ -177,6 +177,7 @@ def sample_crps(y: ArrayLike, draws: ArrayLike) -> float:
     >>> sample_crps([0.0], [[-1.0], [1.0]])  # 1 - 1 / 2
     0.5
     """
+    check_one_index({"y": y, "draws.T": getattr(draws, "T", None)})
     table = as_floats(draws, "draws")
     if table.ndim != 2 or not len(table):
         raise ValueError(f"draws has shape {table.shape}; give at least one row of draws, shape (k, n).")
