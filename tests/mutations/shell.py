@@ -132,6 +132,11 @@ SHELL = [
     ),
     *changes(
         "bases/networks/training.py",
+        "tests/bases/networks/test_checkpoint.py::test_a_training_killed_after_any_step_ends_in_the_same_file",
+        ("training that has ended", "while not self.done and advance():", "while advance():"),
+    ),
+    *changes(
+        "bases/networks/training.py",
         "tests/bases/networks/test_network_base.py::test_fine_tuning_learns_what_is_new_on_another_graph_and_leaves_the_first_model",
         (
             "batch of the paper",
