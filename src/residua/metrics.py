@@ -352,7 +352,7 @@ def _known(y: ArrayLike, *, name: str = "y", finite: bool = True, **others: Arra
 
 
 def _near_one(*columns: NDArray[np.float64]) -> tuple[list[NDArray[np.float64]], int]:
-    """Return columns over a power of two, and the power: no digit changes, and squares of 1e155 or 1e-200 are floats."""
+    """Return columns over a power of two, and the power: no digit changes, and squares of 1e155 are floats then."""
     power = int(np.frexp(max(np.abs(column).max() for column in columns))[1])
     return [np.ldexp(column, -power) for column in columns], power
 
