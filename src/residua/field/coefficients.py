@@ -27,7 +27,7 @@ class Coefficients(Workspace):
     ----------
     conditional : Conditional
         The distribution of unknown residuals given known ones.
-    columns : ndarray of shape (n, d), or a function that returns it
+    columns : ndarray of shape (n, d), or callable
         Columns of the mean. A function is called when they are first needed, which is after draws took their memory.
     """
 

@@ -41,7 +41,7 @@ class Conditional(Workspace):
         One number, or one for each edge type; 1 for label propagation.
     beta : float
         Overall precision.
-    design : ndarray of shape (n, d), a function that returns it, or None
+    design : ndarray of shape (n, d), callable or None
         Columns of a mean whose coefficients were fitted with this correlation; their uncertainty is added.
     draws : int
         Samples for variances where no factor is affordable.
