@@ -53,7 +53,7 @@ def test_fit_names_what_is_wrong(X, y, message):
     [
         (
             {"base": "forest"},
-            'base=.forest. is unknown; use "zero", "mean", "linear", "trees", "mlp".* a scikit-learn',
+            'base=.forest. is unknown; use "zero", "mean", "linear", "splines", "trees", "mlp".* a scikit-learn',
         ),
         ({"base": Ridge}, "base=<class .*Ridge'> is unknown"),
         ({"base": 3}, "base=3 is unknown"),

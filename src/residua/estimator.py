@@ -20,7 +20,7 @@ from residua.bases.base import Base, Outcome, Task
 from residua.bases.registry import find_base, make_base
 from residua.diagnosis import Diagnosis, diagnose
 from residua.field import CorrelationFit, Correlator
-from residua.field.fitted import FittedBase, FittedField, Leftover, fixed_beta
+from residua.field.fitted import FittedBase, FittedField, Leftover, design_of, fixed_beta
 from residua.field.out_of_sample import with_out_of_sample_beta
 from residua.graph import Graph
 from residua.linalg import Strategy
@@ -59,13 +59,13 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
     Parameters
     ----------
     base : str, regressor, torch.nn.Module or Network
-        What explains a node from its features: "zero", "mean", "linear", "trees", "mlp", "hops", "gcn", "sage",
-        "sage-gcn", "sage-max", "sage-pool", a scikit-learn regressor, a torch module or a ``Network``. The default,
-        "hops", is as good as any single one over the data sets of the paper; it is a network and needs
-        the extra ``gnn``, "linear" does not. A linear base is fitted together with the correlation by generalised least
-        squares; "trees" (scikit-learn's boosted trees) or a scikit-learn regressor is cross-fitted and its out-of-fold
-        residuals are correlated; a network is trained through the likelihood. A torch module is called as ``module(x,
-        edge_index)``.
+        What explains a node from its features: "zero", "mean", "linear", "splines", "trees", "mlp", "hops", "gcn",
+        "sage", "sage-gcn", "sage-max", "sage-pool", a scikit-learn regressor, a torch module or a ``Network``. The
+        default, "hops", is as good as any single one over the data sets of the paper; it is a network and needs the
+        extra ``gnn``, "linear" does not. A linear base is fitted together with the correlation by generalised least
+        squares, and so is "splines", a smooth curve of each feature; "trees" (scikit-learn's boosted trees) or a
+        scikit-learn regressor is cross-fitted and its out-of-fold residuals are correlated; a network is trained
+        through the likelihood. A torch module is called as ``module(x, edge_index)``.
     correlation : "learned", "propagate" or None
         Learned strength and sign of the residuals' correlation; label propagation of them (alpha = 1); or none.
     training : "joint", "post-hoc" or "paper"
@@ -168,7 +168,7 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
             alpha, stderr, beta = fit.alpha, fit.alpha_stderr, fit.beta
         else:
             alpha, stderr = (dict.fromkeys(graph.edge_types, v) for v in (1.0 if self.correlation else 0.0, 0.0))
-            beta = fixed_beta(outcome.residual, graph, y, alpha, base.design(X))
+            beta = fixed_beta(outcome.residual, graph, y, alpha, design_of(base, X))
         field = FittedField(graph, X, y, base, outcome, alpha, stderr, beta, names, self.random_state)
         self.field_ = with_out_of_sample_beta(field)
         return self

@@ -73,7 +73,7 @@ class Predictor(ABC):
         y : (n,) array, optional
             Known labels of another graph, NaN where unknown. Without X and graph: labels of the training graph that
             came to be known since the fit, NaN elsewhere. They are conditioned on beside those of the fit, which they
-            replace at the same nodes, and are not kept. Only a base "linear" or "mean" follows them (with
+            replace at the same nodes, and are not kept. Only a base "linear", "splines" or "mean" follows them (with
             correlation="propagate" none does); nothing else is fitted anew.
         graph : Graph, optional
             Another graph.

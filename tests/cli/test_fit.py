@@ -69,6 +69,18 @@ def test_a_correlation_that_is_not_learned_has_no_interval(folder, correlation):
     assert json.loads(run(command + " --json"))["alpha"]["edge"]["lower"] is None
 
 
+def test_splines_are_fitted_saved_and_predict(folder):
+    found = json.loads(run("fit nodes.csv edges.csv --target price --base splines --json"))
+    assert found["r2_base"] < found["r2_corrected"]
+    run("predict model.residua -o p.csv")
+    run("report model.residua -o report.html")
+    model = load("model.residua")
+    assert model.base == "splines"
+    np.testing.assert_allclose(pd.read_csv("p.csv")["prediction"], model.predict(), rtol=1e-6)
+    out = run("compare nodes.csv edges.csv --target price --splits 1 --bases splines")
+    assert "splines, learned" in out
+
+
 def test_bases_that_look_at_no_feature_need_none(folder):
     town()[0][["id", "price"]].to_csv("bare.csv", index=False)
     assert "Features  none" in run("fit bare.csv edges.csv --target price --base mean")

@@ -32,6 +32,8 @@ class FittedBase(Protocol):
     """What a field asks of a base that has been fitted."""
 
     name: str
+    coefficients: np.ndarray
+    prior_variance: np.ndarray | None
 
     def predict(self, graph: Graph, X: np.ndarray) -> np.ndarray:
         """Return (n,) predictions of every node."""
@@ -197,9 +199,7 @@ class FittedField(Workspace):
     def prediction(self) -> Prediction:
         """What the field says of the training graph."""
         # Coefficients fitted without the correlation are taken as they are.
-        design: Any = None
-        if not self.propagated and (one := self.base.design(self.X[:1])) is not None and one.shape[1]:
-            design = partial(self.base.design, self.X)
+        design = None if self.propagated else design_of(self.base, self.X)
         residual = np.full(self.graph.n_nodes, np.nan)
         residual[self.labelled] = self.outcome.residual
         found = self._predicted(self.graph, self.X, self.y, design)
@@ -289,12 +289,21 @@ class FittedField(Workspace):
         return Prediction(graph, y, base, y - base, conditional, self.marginal_variance)
 
 
+def design_of(base: FittedBase, X: np.ndarray) -> Design | None:
+    """Return the mean that a base has at features X (n, d), where it is linear in its coefficients; else None."""
+    one = base.design(X[:1])
+    if one is None or not one.shape[1]:
+        return None
+    columns: Any = partial(base.design, X)
+    return Design(columns, base.prior_variance, base.coefficients)
+
+
 def fixed_beta(
-    residual: np.ndarray, graph: Graph, y: np.ndarray, alpha: dict[str, float], design: np.ndarray | None
+    residual: np.ndarray, graph: Graph, y: np.ndarray, alpha: dict[str, float], design: Design | None
 ) -> float:
     """Return beta of residuals (|L|,) of labels y (n,), NaN where unknown, under an alpha that is given, 0 or 1.
 
-    ``design`` (n, c) holds the columns of a linear mean.
+    ``design`` is the linear mean of the base, if it has one.
     """
     labelled = ~np.isnan(y)
     conditional = Conditional(graph, labelled, alpha)
@@ -310,8 +319,12 @@ def fixed_beta(
             "with propagation, one label in each component); "
             "there is nothing to learn."
         )
-    # Propagation leaves one free level on each component, a linear mean its coefficients.
-    free = 0 if design is None else graph.rows.column_basis(design[labelled])[0].shape[1]
+    # Propagation leaves one free level on each component, a linear mean its coefficients without a prior.
+    free = 0
     if conditional.improper:
         free = graph.count_components(labelled)
+    elif design is not None:
+        columns = design.matrix()[labelled]
+        free = graph.rows.column_basis(columns[:, np.isinf(design.variance(columns.shape[1]))])[0].shape[1]
+        q += design.misfit
     return max(float(n) - free, 1) / q

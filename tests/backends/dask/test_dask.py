@@ -523,6 +523,36 @@ def test_numbers_among_edges_do_not_meet_text_among_nodes(client, first, skip_un
             rd.DistributedGraph.from_parquet(client, *given, skip_unknown=skip_unknown)
 
 
+def test_splines_from_tables_are_those_of_one_machine(client, tables):
+    folder, nodes, edges = tables
+    strategy = residua.Lanczos(probes=4, steps=16)
+    found = rd.fit(
+        client,
+        edges=folder / "edges",
+        nodes=folder / "nodes",
+        target="price",
+        base="splines",
+        logdet=strategy,
+        blocks=2,
+    )
+    graph = Graph.from_pandas(edges, nodes=nodes["id"])
+    X = nodes[["size", "rooms"]].to_numpy()
+    model = residua.GraphRegressor("splines", logdet=strategy).fit(X, nodes["price"].to_numpy(), graph=graph)
+    for ours, theirs in zip(found.base.local.knots, model.base_.knots, strict=True):
+        np.testing.assert_allclose(ours, theirs, **CLOSE)
+    same_fit(found.correlation, model.correlation_)
+    np.testing.assert_allclose(found.correlation.prior_variance, model.correlation_.prior_variance, rtol=1e-6)
+    predicted = found.predictions["prediction"].to_numpy()
+    np.testing.assert_allclose(predicted, model.predict(), rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(
+        found.correlation.interval()["edge"], model.correlation_.interval()["edge"], rtol=1e-6, atol=1e-6
+    )
+    X, y = found.graph.columns(["size", "rooms"]), found.graph.vector("price")
+    plain = rd.LinearBase("splines").fit(X, y)
+    alone = residua.GraphRegressor("splines", correlation=None).fit(model.X_, model.y_, graph=graph)
+    np.testing.assert_allclose(plain.predict(X, y).to_numpy(), alone.base_.predict(graph, model.X_), **CLOSE)
+
+
 def test_fit_from_tables_is_that_of_one_machine(client, tables, tmp_path):
     folder, nodes, edges = tables
     strategy = residua.Lanczos(probes=4, steps=16)

@@ -30,6 +30,7 @@ from residua.io.model_file.average import WEIGHTS, pack_average, unpack_average
 from residua.io.model_file.container import ARRAYS, ESTIMATORS, TABLE, ModelFileError, damaged, read_zip, write_zip
 from residua.io.model_file.correlation import pack_correlation, pack_strategy, unpack_correlation, unpack_strategy
 from residua.io.model_file.estimators import pack_estimators, unpack_estimators
+from residua.io.model_file.linear import pack_linear, unpack_linear
 from residua.io.model_file.recipe import unpack_recipe
 from residua.io.model_file.values import Arrays, Table, pack_arrays, pack_table, plain, plain_or_none, restore
 from residua.linalg import Strategy
@@ -300,7 +301,7 @@ def _unpack_graph(table: Table, arrays: Arrays) -> Graph:
 
 def _pack_base(base: FittedBase, arrays: dict[str, np.ndarray], estimators: dict[str, Any]) -> dict[str, Any]:
     if isinstance(base, LinearBase):
-        arrays |= {f"base.{name}": getattr(base, name) for name in ("coefficients", "centre", "spread")}
+        pack_linear(base, arrays)
         return {"kind": "linear", "name": base.name}
     if isinstance(base, ScikitBase):
         estimators["fitted"] = base.estimator
@@ -319,8 +320,4 @@ def _unpack_base(
     base = make_base(table.get("name"))
     if kind != "linear" or not isinstance(base, LinearBase):
         raise damaged(f"base is {one_line(table, 80)}")
-    base.centre, base.spread = (arrays.take(f"base.{name}", X.shape[1:]) for name in ("centre", "spread"))
-    if not (base.spread > 0).all():
-        raise damaged("base.spread is not positive")
-    base.coefficients = arrays.take("base.coefficients", (base.design(X[:1]).shape[1],))
-    return base
+    return unpack_linear(base, X.shape[1], arrays)
