@@ -199,6 +199,19 @@ def test_few_labels_and_gaps_are_refused_as_by_the_linear_base():
             fitted(gap, y, base)
 
 
+@pytest.mark.parametrize("correlation", ["learned", "propagate", None])
+@pytest.mark.parametrize("exact", ["constant", "line", "curve"])
+def test_labels_without_a_residual_are_refused_and_huge_or_tiny_ones_are_not(exact, correlation):
+    X, y = simulated()
+    y = {"constant": 0 * y + 7.0, "line": 2 + 3 * X[:, 1], "curve": 1e-9 * y + bends(X[:, 0], KNOTS)[:, 1]}[exact]
+    if exact != "curve":
+        with pytest.raises(ValueError, match="no residual"):
+            fitted(X, y, correlation=correlation)
+        return
+    for unit in (1.0, 1e-100, 1e100):
+        assert np.isfinite(fitted(X, unit * y, correlation=correlation).predict(return_std=True)).all()
+
+
 def test_a_dozen_labels_are_enough():
     X, y = simulated()
     case = CASE.with_labels(np.arange(0, 390, 33))

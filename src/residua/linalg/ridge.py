@@ -103,13 +103,15 @@ def fit_rows(rows: Rows, Z: np.ndarray, y: np.ndarray, groups: np.ndarray) -> Ro
     """Fit y (n,) by the columns of Z (n, d); coefficients of a group above 0 share a prior variance, which is found."""
     variance = unit_variances(rows, Z, groups)
     W, T, rank = basis(rows, Z, variance)
+    power = int(np.frexp(rows.max(np.abs(y).max(initial=0.0)))[1])  # of two, which changes no digit
+    y = np.ldexp(y, -power)
     Q = np.empty((1 + W.shape[1], 1 + W.shape[1]))
     Q[1:, 1:], Q[0, 0] = rows.gram(W, W), rows.sum(y @ y)
     Q[0, 1:] = Q[1:, 0] = rows.gram(W, y)
     own = np.r_[np.zeros(rank, int), groups[groups > 0]]
     found = least_squares(Q, own, max(int(rows.sum(len(y))) - rank, 1))
     variance[np.isfinite(variance)] *= found.variance[rank:]
-    return RowsFit(T @ found.theta, np.einsum("ij,ij->i", W @ found.inverse, W), variance, rank)
+    return RowsFit(np.ldexp(T @ found.theta, power), np.einsum("ij,ij->i", W @ found.inverse, W), variance, rank)
 
 
 def least_squares(Q: np.ndarray, groups: np.ndarray, m: int) -> LeastSquares:

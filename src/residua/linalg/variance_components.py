@@ -25,6 +25,7 @@ START, MOST = 2.0, 23.0  # of s: a moderate variance, and one so large that it i
 LONGEST = 3.0  # step
 SETTLED = 1e-11  # of f: what a further step would gain
 STEPS = 60
+EXACT = 1e-15  # of y'Py: what rounding leaves of it where the columns fit y exactly
 
 
 class Grams(NamedTuple):
@@ -63,7 +64,10 @@ def restricted_variances(grams: Grams, groups: np.ndarray, m: int) -> np.ndarray
     names, place = np.unique(groups, return_inverse=True)
     member = (place[:, None] == np.arange(len(names))).astype(float)  # (k, groups)
     traces = grams.A.diagonal() @ member
-    there = traces > np.finfo(float).tiny
+    there = (traces > np.finfo(float).tiny) & (grams.c > np.finfo(float).tiny)
+    if not there.any():
+        return np.zeros(len(groups))
+    grams = Grams(grams.A, grams.b / np.sqrt(grams.c), 1.0)  # the unit of y is of no account
     unit = 1 / np.where(there, traces, 1.0)
     s = np.where(there, START, 0.0)
     here = _evaluated(grams, member, unit, s, m)
@@ -81,7 +85,7 @@ def _evaluated(grams: Grams, member: np.ndarray, unit: np.ndarray, s: np.ndarray
     root = np.sqrt(tau @ member.T)
     L = np.linalg.cholesky(np.eye(len(b)) + root[:, None] * A * root)
     half = solve_triangular(L, root[:, None] * np.column_stack([A, b]), lower=True, check_finite=False)
-    q = c - half[:, -1] @ half[:, -1]
+    q = max(c - half[:, -1] @ half[:, -1], EXACT * c)
     R = A - half[:, :-1].T @ half[:, :-1]
     r = b - half[:, :-1].T @ half[:, -1]
     squares = (r * r) @ member
