@@ -27,9 +27,9 @@ class Design:
 
     Parameters
     ----------
-    columns : ndarray of shape (n, d), or a function that returns it
-        Its columns at every node. A function is called when they are first needed, which is after draws took their
-        memory.
+    columns : ndarray of shape (n, d) or callable
+        Its columns at every node. A function of no arguments is called when they are first needed, which is after draws
+        took their memory.
     prior_variance : ndarray of shape (d,), optional
         Of the coefficients, in units of 1 / beta; infinite for one without a prior, as all are by default.
     coefficients : ndarray of shape (d,), optional
