@@ -5,7 +5,6 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.inspection import permutation_importance
-from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import dense
 import residua
@@ -120,16 +119,6 @@ def test_labels_of_the_fit_never_count(problem):
         assert model.score(given, wrong) == model.score(given, truth)
         with pytest.raises(ValueError, match="labels that the model has not seen"):
             model.score(given, y)
-
-
-def test_model_selection_that_cuts_a_graph_says_why_it_cannot(problem):
-    case, X, truth, _ = problem
-    model = GraphRegressor("linear")
-    with pytest.raises(TypeError, match=r"a Graph has no rows to take.*needs every node.*hide labels"):
-        GridSearchCV(model, {"correlation": [None, "learned"]}).fit(X, truth, graph=case.graph)
-    with pytest.raises(TypeError, match=r"a Graph has no rows to take"):
-        cross_val_score(model, X, truth, params={"graph": case.graph})
-    assert np.array([case.graph, case.graph]).shape == (2,)
 
 
 def test_a_copy_of_the_training_graph_does_not_hide_its_labels(problem, tmp_path):

@@ -3,12 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, assume, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 import residua
-from by_id import ASKED, IDS, WRONG, N, World, arrays, ask, fitted
+from by_id import ASKED, IDS, WRONG, N, World, arrays, ask, dropped, fitted
 from residua import GraphRegressor, metrics
 from soak.tables_by_id import run as soak
 from soak.verdicts import Rounds
@@ -40,6 +40,7 @@ def test_one_wrong_id_is_refused_wherever_it_is(what, data):
         tables = [table.iloc[data.draw(st.permutations(range(N)))].rename_axis("id") for table in tables]
     break_one = data.draw(st.sampled_from(WRONG))
     which = data.draw(st.integers(0, len(names) - 1))
+    assume(not (break_one is dropped and names[which] == "later"))  # which may be the labels of a few ids
     tables[which], example = break_one(tables[which], data.draw(st.integers(0, N - 1)))
     with pytest.raises(ValueError, match=r"(has|is indexed by) .*[;.] ?(pass|keep|correct|add|set|they|If)") as error:
         ask(what, world, tables)

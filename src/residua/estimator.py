@@ -11,13 +11,14 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 
 from residua.bases.base import Base, Outcome, Task
 from residua.bases.registry import find_base, make_base
+from residua.by_id import whole_tables
 from residua.diagnosis import Diagnosis, diagnose
 from residua.field import CorrelationFit, Correlator
 from residua.field.fitted import FittedBase, FittedField, Leftover, design_of, fixed_beta
@@ -116,6 +117,11 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
     (True, True)
     """
 
+    # scikit-learn's metadata routing: the graph goes to ``fit``, and a fitted model has it.
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {"graph": True}
+    __metadata_request__score: ClassVar[dict[str, bool]] = {"graph": False, "known": False}
+    __metadata_request__predict: ClassVar[dict[str, bool]] = {"graph": False}
+
     def __init__(
         self,
         base: Any = "hops",
@@ -141,11 +147,13 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : (n, d) array or DataFrame
+        X : (n, d) array, DataFrame or ids of nodes (k,)
             Features of every node in the order of ``graph.nodes``; None for bases "zero" and "mean". A DataFrame whose
             index has the ids of the nodes is matched by id, in any order; the default index 0, 1, 2, .. is positions.
+            Or the ids of the nodes that y is of, where the graph carries the features (``graph.with_features``).
         y : (n,) array or Series
-            Labels, NaN where unknown; a Series is matched as X is.
+            Labels, NaN where unknown; a Series is matched as X is. Where X names nodes: their labels (k,), and those of
+            all other nodes are unknown.
         graph : Graph
             The graph, of n nodes.
 
@@ -156,6 +164,7 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         """
         graph = check_graph(graph)
         base = check_parameters(self)
+        X, y = whole_tables(graph, X, y)
         X, y = check_together(graph, X, y=y)
         y, labelled = check_known_values(y, graph, "y")
         X, names = check_features(X, graph, optional=not find_base(self.base).features)

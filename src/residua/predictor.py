@@ -9,6 +9,7 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from residua import metrics
+from residua.by_id import NAMED, labels_by_id, names_nodes, positions_of, whole_tables
 from residua.graph import Graph
 from residua.intervals import conformal_quantile, gaussian_width
 from residua.validation import check_choice, check_graph, check_share, check_together, check_values
@@ -43,16 +44,31 @@ class Predictor(ABC):
         graph: Graph | None = ...,
         return_std: Literal[False] = ...,
         known: str = ...,
+        nodes: Any = ...,
     ) -> np.ndarray: ...
 
     @overload
     def predict(
-        self, X: Any = ..., y: Any = ..., *, graph: Graph | None = ..., return_std: Literal[True], known: str = ...
+        self,
+        X: Any = ...,
+        y: Any = ...,
+        *,
+        graph: Graph | None = ...,
+        return_std: Literal[True],
+        known: str = ...,
+        nodes: Any = ...,
     ) -> Vectors: ...
 
     @overload
     def predict(
-        self, X: Any = ..., y: Any = ..., *, graph: Graph | None = ..., return_std: bool, known: str = ...
+        self,
+        X: Any = ...,
+        y: Any = ...,
+        *,
+        graph: Graph | None = ...,
+        return_std: bool,
+        known: str = ...,
+        nodes: Any = ...,
     ) -> np.ndarray | Vectors: ...
 
     def predict(
@@ -63,35 +79,54 @@ class Predictor(ABC):
         graph: Graph | None = None,
         return_std: bool = False,
         known: str = "label",
+        nodes: Any = None,
     ) -> np.ndarray | Vectors:
         """Predict every node of the training graph, or of another graph given its features and few known labels.
 
         Parameters
         ----------
-        X : (n, d) array or DataFrame, optional
-            Features of another graph.
-        y : (n,) array, optional
+        X : (n, d) array, DataFrame or ids of nodes (k,), optional
+            Features of another graph, unless that carries them; or ids, which is the same as ``nodes``.
+        y : (n,) array, Series or dict, optional
             Known labels of another graph, NaN where unknown. Without X and graph: labels of the training graph that
             came to be known since the fit, NaN elsewhere. They are conditioned on beside those of the fit, which they
-            replace at the same nodes, and are not kept. Only a base "linear", "splines" or "mean" follows them (with
-            correlation="propagate" none does); nothing else is fitted anew.
+            replace at the same nodes, and are not kept. Only a base "linear", "splines" or "mean" follows
+            them (with correlation="propagate" none does); nothing else is fitted anew. A dict or a Series may have the
+            labels of a few ids, ``{"01001": 0.5}``.
         graph : Graph, optional
             Another graph.
         return_std : bool
             Also return standard deviations.
         known : "label" or "predict"
             "label" returns known labels as they are, with std 0; "predict" gives leave-one-out predictions there.
+        nodes : ids (k,), optional
+            Which nodes to return, in this order.
 
         Returns
         -------
         mean : (n,) array
-            Predictions in the order of the graph's nodes.
+            Predictions in the order of the graph's nodes, or those (k,) of ``nodes``.
         std : (n,) array
             Standard deviations, only if ``return_std``.
         """
         check_choice(known, ("label", "predict"), "known")
+        X, graph, at = self._asked(X, nodes, graph)
         mean, std = self._moments(X, y, graph, known == "predict", return_std)
+        if at is not None:
+            mean, std = mean[at], None if std is None else std[at]
         return (mean, std) if return_std else mean
+
+    def _asked(self, X: Any, nodes: Any, graph: Graph | None) -> tuple[Any, Graph | None, np.ndarray | None]:
+        """Return features, graph, and the positions of the nodes that are asked for: None for all."""
+        name = "nodes"
+        if names_nodes(X):
+            if nodes is not None:
+                raise ValueError("X and nodes both name nodes; give one of them.")
+            X, nodes, name = None, X, NAMED
+            graph = None if graph is self.graph_ else graph
+        if nodes is None:
+            return X, graph, None
+        return X, graph, positions_of(nodes, self.graph_ if graph is None else check_graph(graph), name)
 
     def predict_interval(
         self,
@@ -101,6 +136,7 @@ class Predictor(ABC):
         graph: Graph | None = None,
         coverage: float = 0.9,
         method: str = "conformal",
+        nodes: Any = None,
     ) -> Vectors:
         """Return lower and upper ends of an interval for every node; both are the label at labelled nodes.
 
@@ -113,6 +149,8 @@ class Predictor(ABC):
         method : "conformal" or "gaussian"
             "conformal" widens the Gaussian interval until it covers the training labels, leave-one-out, so its
             coverage does not rest on normality; "gaussian" takes the model at its word.
+        nodes : ids (k,), optional
+            Which nodes to return, in this order.
 
         Returns
         -------
@@ -122,7 +160,7 @@ class Predictor(ABC):
             Upper ends.
         """
         width = self.interval_width(coverage, method)
-        mean, std = self.predict(X, y, graph=graph, return_std=True)
+        mean, std = self.predict(X, y, graph=graph, return_std=True, nodes=nodes)
         return mean - width * std, mean + width * std
 
     def interval_width(self, coverage: float = 0.9, method: str = "conformal") -> float:
@@ -137,18 +175,24 @@ class Predictor(ABC):
 
         Parameters
         ----------
-        X : (n, d) array or DataFrame
+        X : (n, d) array, DataFrame or ids of nodes (k,)
             Features. Of the training graph: None, or those of the fit, or others in their place, which the fitted base
-            predicts from (its coefficients stay as they are); the residuals at the labels of the fit move with it.
+            predicts from (its coefficients stay as they are); the residuals at the labels of the fit move with it. Or
+            ids of nodes, which alone count then, each predicted without its own label: leave-one-out at nodes that
+            were labelled in ``fit``.
         y : (n,) array or Series
-            True labels, NaN where unknown; nodes that were labelled in ``fit`` (or in ``known``) do not count.
-        known : (n,) array or Series, optional
+            True labels, NaN where unknown, of all nodes or of those that X names. Without such names nodes that were
+            labelled in ``fit`` (or in ``known``) do not count.
+        known : (n,) array, Series or dict, optional
             Labels to condition on: of another graph, or those of the training graph that came after the fit.
         graph : Graph, optional
             Another graph.
         """
         trained = graph is None or graph is self.graph_
         there = self.graph_ if trained else check_graph(graph)
+        known = labels_by_id(known, there, "known")
+        if names_nodes(X):
+            return self._score_at(X, y, known, None if trained else there)
         X, y, known = check_together(there, X, y=y, known=known)
         truth = check_values(y, there, "y")
         unseen = ~np.isnan(truth) & (np.isnan(self.y_) if trained else True)
@@ -176,6 +220,20 @@ class Predictor(ABC):
                 f"graph has the nodes of the fit and y has {both.sum():,} of its labels, which the model has learned "
                 "from; leave graph out, so that they do not count, or pass known= with them."
             )
+
+    def _score_at(self, nodes: Any, y: Any, known: Any, graph: Graph | None) -> float:
+        """Return R2 at nodes that are named, each predicted without its own label."""
+        there = self.graph_ if graph is None else graph
+        at = positions_of(nodes, there, NAMED)
+        truth = check_values(whole_tables(there, nodes, y)[1], there, "y")[at]
+        given = np.isfinite(self.y_) if graph is None else np.zeros(there.n_nodes, bool)
+        if known is not None:
+            given = given | np.isfinite(check_values(known, there, "known"))
+        mean = self.predict(None, known, graph=graph, known="predict" if given[at].any() else "label", nodes=nodes)
+        counted = np.isfinite(truth)
+        if counted.sum() < 2:
+            raise ValueError(f"y has {counted.sum()} labels at the nodes of X; at least 2 are needed to score.")
+        return metrics.r2(truth[counted], mean[counted])
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to one file, whole or not at all; ``residua.load`` reads it."""

@@ -119,7 +119,10 @@ def check_features(
     """
     if X is None:
         if not optional:
-            raise ValueError("X is None; this base needs features (n, d), one row for each node.")
+            raise ValueError(
+                "X is None; this base needs features (n, d), one row for each node, or a graph that carries them, "
+                "graph.with_features(X)."
+            )
         return np.empty((graph.n_nodes, 0)), None
     by_id, X, names = has_ids(X), align(X, graph.nodes, "X"), None
     if isinstance(X, pd.DataFrame):

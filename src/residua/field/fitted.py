@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from residua.by_id import features_of, labels_by_id
 from residua.field.coefficients import Design
 from residua.field.conditional import Conditional
 from residua.field.correlation import CorrelationFit
@@ -229,9 +230,10 @@ class FittedField(Workspace):
 
         Parameters
         ----------
-        y : (n,) array
+        y : (n,) array, Series or dict
             Labels that came after the fit, NaN elsewhere; they replace those of the fit at the same nodes.
         """
+        y = labels_by_id(y, self.graph)
         members = None if self.outcome.members is None else self.base.predict_members(self.graph, self.X)
         return self.prediction.condition_on(check_values(y, self.graph, "y"), members)
 
@@ -266,6 +268,7 @@ class FittedField(Workspace):
         y : (m,) array, optional
             Known labels, NaN where unknown.
         """
+        X, y = features_of(X, check_graph(graph)), labels_by_id(y, graph)
         X, y = check_together(graph, X, y=y)
         graph, X = self.check_alike(graph, X)
         return self._predicted(graph, X, np.full(graph.n_nodes, np.nan) if y is None else check_values(y, graph, "y"))
