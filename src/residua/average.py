@@ -95,6 +95,16 @@ class Average(Predictor, Workspace):
         means, stds = (np.stack(part) for part in zip(*parts, strict=True))
         return self.weights @ means, self._combined(stds)
 
+    def _columns(self, X: Any, y: Any, graph: Graph | None, width: float) -> dict[str, np.ndarray]:
+        found = [model.field_.given(X, y, graph) for model in self.models]
+        mean, base, left_out = (
+            self.weights @ np.stack([getattr(one, name) for one in found]) for name in ("mean", "base", "left_out")
+        )
+        std = self._combined(np.stack([one.std for one in found]))
+        ends = {"lower": mean - width * std, "upper": mean + width * std}
+        parts = {"base": base, "correction": mean - base, "known": found[0].known, "leave_one_out": left_out}
+        return {"prediction": mean, "std": std, **ends, **parts}
+
     def _mean_with_features(self, X: Any, y: Any) -> np.ndarray:
         self._check_columns(X)
         return self.weights @ np.stack([model.field_.with_features(X, y).mean for model in self.models])

@@ -207,6 +207,10 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         deviation = (found.left_out_std if left_out else found.std.copy()) if std else None
         return found.left_out_mean if left_out else found.mean.copy(), deviation
 
+    def _columns(self, X: Any, y: Any, graph: Graph | None, width: float) -> dict[str, np.ndarray]:
+        found = self._field.given(X, y, graph)
+        return {**found.columns(width), "known": found.known, "leave_one_out": found.left_out}
+
     def _mean_with_features(self, X: Any, y: Any) -> np.ndarray:
         return self._field.with_features(X, y).mean
 

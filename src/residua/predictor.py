@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from typing import Any, Literal, overload
 
 import numpy as np
+import pandas as pd
 
 from residua import metrics
 from residua.by_id import NAMED, labels_by_id, names_nodes, positions_of, whole_tables
@@ -26,6 +27,10 @@ class Predictor(ABC):
     @abstractmethod
     def _moments(self, X: Any, y: Any, graph: Graph | None, left_out: bool, std: bool) -> tuple[np.ndarray, Any]:
         """Return means and, if asked, standard deviations; of known labels too where they are ``left_out``."""
+
+    @abstractmethod
+    def _columns(self, X: Any, y: Any, graph: Graph | None, width: float) -> dict[str, np.ndarray]:
+        """Return the columns of ``predict_frame``; intervals reach ``width`` standard deviations to both sides."""
 
     @abstractmethod
     def _mean_with_features(self, X: Any, y: Any) -> np.ndarray:
@@ -162,6 +167,50 @@ class Predictor(ABC):
         width = self.interval_width(coverage, method)
         mean, std = self.predict(X, y, graph=graph, return_std=True, nodes=nodes)
         return mean - width * std, mean + width * std
+
+    def predict_frame(
+        self,
+        X: Any = None,
+        y: Any = None,
+        *,
+        graph: Graph | None = None,
+        coverage: float = 0.9,
+        method: str = "conformal",
+        nodes: Any = None,
+    ) -> pd.DataFrame:
+        """Return all that is predicted as a table with a row for each node, indexed by id.
+
+        Parameters
+        ----------
+        X, y, graph : array, array, Graph
+            Other data, as in ``predict``.
+        coverage, method : float, str
+            Of the intervals, as in ``predict_interval``.
+        nodes : ids (k,), optional
+            Which nodes to return, in this order.
+
+        Returns
+        -------
+        DataFrame
+            Columns prediction (the label where it is known), std (0 there), lower and upper end of the interval, base
+            (what the features say), correction (what the neighbours add), known (whether the label is), leave_one_out
+            (what the other labels say of a known one; NaN elsewhere).
+
+        Examples
+        --------
+        >>> import residua
+        >>> data = residua.datasets.load_elect80()
+        >>> model = residua.GraphRegressor("linear").fit(data.X, data.y, graph=data.graph)
+        >>> frame = model.predict_frame()
+        >>> frame.columns.tolist()[:4], frame.loc["01001", "prediction"].round(3)
+        (['prediction', 'std', 'lower', 'upper'], np.float64(0.516))
+        """
+        width = self.interval_width(coverage, method)
+        X, graph, at = self._asked(X, nodes, graph)
+        there = self.graph_ if graph is None else check_graph(graph)
+        index = pd.Index(there.nodes, dtype=there.nodes.dtype, name="id", tupleize_cols=False)
+        frame = pd.DataFrame(self._columns(X, y, graph, width), index=index)
+        return frame if at is None else frame.iloc[at]
 
     def interval_width(self, coverage: float = 0.9, method: str = "conformal") -> float:
         """Return half the width of the intervals of ``predict_interval``, in standard deviations."""
