@@ -105,6 +105,9 @@ class Average(Predictor, Workspace):
         parts = {"base": base, "correction": mean - base, "known": found[0].known, "leave_one_out": left_out}
         return {"prediction": mean, "std": std, **ends, **parts}
 
+    def _labels_on(self, graph: Graph) -> np.ndarray:
+        return self.y_ if graph is self.graph_ else self.models[0].field_.labels_on(graph)
+
     def _mean_with_features(self, X: Any, y: Any) -> np.ndarray:
         self._check_columns(X)
         return self.weights @ np.stack([model.field_.with_features(X, y).mean for model in self.models])

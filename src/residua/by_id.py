@@ -122,18 +122,17 @@ def labels_by_id(y: Any, graph: Graph, name: str = "y") -> Any:
     Returns
     -------
     Series, array or None
-        What has a row for each node comes back as it is, and so does what is refused later for its ids.
+        Indexed by every id; what has a row for each node comes back as it is, as does what is refused later.
     """
     if isinstance(y, Mapping):
-        if not y:
-            return np.full(graph.n_nodes, np.nan)
         y = pd.Series(list(y.values()), index=pd.Index(list(y), tupleize_cols=False))
     elif not (isinstance(y, pd.Series) and has_ids(y) and 0 < len(y) < graph.n_nodes):
         return y
     else:
         _refuse_row_numbers(y.index, graph.nodes, name)
     at = positions_of(y.index.to_flat_index(), graph, f"the index of {name}")
-    return spread_rows(y, at, graph.n_nodes)
+    index = pd.Index(graph.nodes, dtype=graph.nodes.dtype, name="id", tupleize_cols=False)
+    return pd.Series(spread_rows(y, at, graph.n_nodes), index=index)
 
 
 def _refuse_row_numbers(index: pd.Index, nodes: np.ndarray, name: str) -> None:

@@ -211,6 +211,9 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         found = self._field.given(X, y, graph)
         return {**found.columns(width), "known": found.known, "leave_one_out": found.left_out}
 
+    def _labels_on(self, graph: Graph) -> np.ndarray:
+        return self._field.y if graph is self._field.graph else self._field.labels_on(graph)
+
     def _mean_with_features(self, X: Any, y: Any) -> np.ndarray:
         return self._field.with_features(X, y).mean
 

@@ -33,6 +33,10 @@ class Predictor(ABC):
         """Return the columns of ``predict_frame``; intervals reach ``width`` standard deviations to both sides."""
 
     @abstractmethod
+    def _labels_on(self, graph: Graph) -> np.ndarray:
+        """Return the labels (m,) that are known at the nodes of a graph, NaN elsewhere."""
+
+    @abstractmethod
     def _mean_with_features(self, X: Any, y: Any) -> np.ndarray:
         """Return means of the training graph, were its features X, given the labels of the fit and further ones y."""
 
@@ -99,7 +103,8 @@ class Predictor(ABC):
             them (with correlation="propagate" none does); nothing else is fitted anew. A dict or a Series may have the
             labels of a few ids, ``{"01001": 0.5}``.
         graph : Graph, optional
-            Another graph.
+            Another graph. One that has every node and every edge of the training graph, as ``graph.with_nodes`` makes
+            it, is that graph, grown: the labels of the fit are known there too, by id, and y adds to them.
         return_std : bool
             Also return standard deviations.
         known : "label" or "predict"
@@ -244,7 +249,7 @@ class Predictor(ABC):
             return self._score_at(X, y, known, None if trained else there)
         X, y, known = check_together(there, X, y=y, known=known)
         truth = check_values(y, there, "y")
-        unseen = ~np.isnan(truth) & (np.isnan(self.y_) if trained else True)
+        unseen = ~np.isnan(truth) & np.isnan(self._labels_on(there))
         if known is not None:
             unseen &= np.isnan(check_values(known, there, "known"))
         if unseen.sum() < 2:
@@ -275,7 +280,7 @@ class Predictor(ABC):
         there = self.graph_ if graph is None else graph
         at = positions_of(nodes, there, NAMED)
         truth = check_values(whole_tables(there, nodes, y)[1], there, "y")[at]
-        given = np.isfinite(self.y_) if graph is None else np.zeros(there.n_nodes, bool)
+        given = np.isfinite(self._labels_on(there))
         if known is not None:
             given = given | np.isfinite(check_values(known, there, "known"))
         mean = self.predict(None, known, graph=graph, known="predict" if given[at].any() else "label", nodes=nodes)

@@ -14,12 +14,14 @@ from typing import Any, Protocol
 import numpy as np
 
 from residua.by_id import features_of, labels_by_id
+from residua.caller import warn
 from residua.field.coefficients import Design
 from residua.field.conditional import Conditional
 from residua.field.correlation import CorrelationFit
 from residua.field.prediction import Prediction
 from residua.graph import Graph
 from residua.graph.graph import read_only, same_graph
+from residua.graph.growth import merely_numbered, positions_within, shared_nodes
 from residua.linalg.workspace import Workspace, cached_property
 from residua.validation import check_features, check_graph, check_together, check_values
 
@@ -262,7 +264,8 @@ class FittedField(Workspace):
         Parameters
         ----------
         graph : Graph
-            The other graph, of m nodes and the same edge types, or some of them.
+            The other graph, of m nodes and the same edge types, or some of them. One that has every node and edge of
+            the training graph is that graph, grown: the labels of the fit are known there, by id.
         X : (m, d) array or DataFrame, optional
             Features as those of the fit.
         y : (m,) array, optional
@@ -271,7 +274,48 @@ class FittedField(Workspace):
         X, y = features_of(X, check_graph(graph)), labels_by_id(y, graph)
         X, y = check_together(graph, X, y=y)
         graph, X = self.check_alike(graph, X)
-        return self._predicted(graph, X, np.full(graph.n_nodes, np.nan) if y is None else check_values(y, graph, "y"))
+        at = self._within(graph, warned=y is None)
+        y = np.full(graph.n_nodes, np.nan) if y is None else check_values(y, graph, "y")
+        return self._predicted(graph, X, y) if at is None else self._on_grown(graph, X, at).condition_on(y)
+
+    def labels_on(self, graph: Graph) -> np.ndarray:
+        """Return the labels (m,) of the fit at the nodes of another graph, NaN where there is none.
+
+        A graph that has every node and every edge of the training graph is that graph, grown, and the labels of the fit
+        are known there. Ids that are merely 0, 1, 2, .. are no evidence; there only a graph that ``with_nodes`` made
+        counts.
+        """
+        labels, at = np.full(graph.n_nodes, np.nan), self._within(graph)
+        if at is not None:
+            labels[at] = self.y
+        return labels
+
+    def _within(self, graph: Graph, warned: bool = False) -> np.ndarray | None:
+        """Return where the training nodes are in a graph that is the training graph, grown; None in any other."""
+        numbered = merely_numbered(self.graph) and merely_numbered(graph)
+        if numbered and not graph.grown:
+            return None
+        at = positions_within(self.graph, graph)
+        if at is None and warned:
+            shared = shared_nodes(self.graph, graph)[self.labelled] >= 0
+            if shared.any():
+                warn(
+                    f"graph has {shared.sum():,} of the {len(shared):,} labelled nodes of the fit, but not all nodes "
+                    "and edges of its graph, so it counts as another graph and these labels are not used; pass y= with "
+                    "those that hold, or y={} if none does."
+                )
+        return at
+
+    def _on_grown(self, graph: Graph, X: np.ndarray, at: np.ndarray) -> Prediction:
+        """Return what the labels of the fit say of the training graph, grown, whose old nodes are at ``at`` now."""
+        own = self.prediction
+        y = np.full(graph.n_nodes, np.nan)
+        y[at] = self.y
+        found = self._predicted(graph, X, y, None if self.propagated else self.base.design(X))
+        # Residuals at labels stay those of the fit, out of fold where it has such, but for what new nodes change.
+        residual = np.full(graph.n_nodes, np.nan)
+        residual[at] = own.residual - (found.base[at] - own.base)
+        return replace(found, residual=residual)
 
     def check_alike(self, graph: Any, X: Any) -> tuple[Graph, np.ndarray]:
         """Return another graph and its features as an array, if both are like those of the fit."""

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from residua.graph import adjacency
+from residua.graph import adjacency, growth
 from residua.graph.adjacency import CSR
 from residua.graph.alignment import align
 from residua.graph.constructors import Constructors
@@ -52,6 +52,8 @@ class Graph(Constructors, Workspace):
         Total over all edge types.
     features : ndarray or DataFrame of shape (n, d), optional
         Features of the nodes, where ``with_features`` has given the graph some.
+    grown : bool
+        Whether ``with_nodes`` made this graph of another.
 
     Examples
     --------
@@ -69,6 +71,7 @@ class Graph(Constructors, Workspace):
     operators: dict[str, Sparse]
     degree: np.ndarray
     features: Any = None
+    grown: bool = False
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray], nodes: np.ndarray, edge_types: Sequence[str]) -> Graph:
@@ -239,6 +242,39 @@ class Graph(Constructors, Workspace):
             if X.ndim != 2 or len(X) != self.n_nodes:
                 raise ValueError(f"X has shape {X.shape} but graph has {self.n_nodes} nodes; give a row for each node.")
         return replace(self, features=X)
+
+    def with_nodes(self, nodes: Any = None, edges: Any = None) -> Graph:
+        """Return this graph with new nodes, after those that it has, and new edges.
+
+        A model that was fitted on this graph keeps the labels that it knows when it predicts the new one.
+
+        Parameters
+        ----------
+        nodes : array_like of shape (k,) or DataFrame, optional
+            Ids of the new nodes; by default those that ``edges`` names and the graph has not. Where the graph carries
+            features: a DataFrame of those of the new nodes, indexed by id.
+        edges : DataFrame or pairs of ids, optional
+            New edges, of new nodes or old ones: pairs (source, target), or a table with columns source, target and,
+            where there are such, weight and type.
+
+        Returns
+        -------
+        Graph
+
+        Examples
+        --------
+        >>> path = Graph.from_edges(["a", "b"], ["b", "c"])
+        >>> path.with_nodes(edges=[("c", "d"), ("d", "e")]).nodes.tolist()
+        ['a', 'b', 'c', 'd', 'e']
+        """
+        rows = growth.edge_table(edges)
+        given = nodes.index.to_flat_index() if isinstance(nodes, pd.DataFrame) else nodes
+        ids = growth.all_nodes(self.nodes, given, rows)
+        if len(ids) == self.n_nodes and not len(rows):
+            raise ValueError("nodes and edges name nothing that is new; give at least one of them.")
+        features = growth.grown_features(self.features, nodes, ids) if len(ids) > self.n_nodes else self.features
+        graph = self._from_csr(ids, growth.grown_matrices(self, ids, rows))
+        return replace(graph if features is None else graph.with_features(features), grown=True)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the adjacency of edge type number k as ``indptr.k``, ``indices.k``; ``weights.k`` unless all are 1."""
