@@ -26,6 +26,7 @@ from residua.field.out_of_sample import with_out_of_sample_beta
 from residua.graph import Graph
 from residua.linalg import Strategy
 from residua.predictor import Predictor
+from residua.summary import Summary, summarise
 from residua.validation import (
     check_choice,
     check_count,
@@ -288,6 +289,24 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
     def diagnose(self) -> Diagnosis:
         """Return how much the neighbours help: leave-one-out accuracy, residual correlation before and after."""
         return diagnose(self._field)
+
+    def summary(self, coverage: float = 0.95) -> Summary:
+        """Return coefficients in the units of the data, alpha, their errors, tests and intervals, and the fit's AIC.
+
+        Parameters
+        ----------
+        coverage : float
+            Of the intervals, between 0 and 1.
+
+        Returns
+        -------
+        Summary
+            Prints as a table, as ``print(model)`` does; shows as HTML in a notebook.
+        """
+        return summarise(self._field, coverage)
+
+    def __str__(self) -> str:
+        return f"{self!r}\n{self.summary()}" if hasattr(self, "field_") else repr(self)
 
     def _html_repr(self) -> str:
         """Return what a notebook shows."""

@@ -40,6 +40,18 @@ def test_fit_tells_what_it_read_and_learned(folder):
     assert Path("model.residua").exists()
 
 
+def test_coefficients_are_printed_in_the_units_of_the_columns(folder):
+    out, found = (run(f"fit nodes.csv edges.csv --target price --features size {how}") for how in ("", "--json"))
+    found = json.loads(found)
+    summary = load("model.residua").summary()
+    assert list(found["coefficients"]) == ["intercept", "size"]
+    assert found["coefficients"]["size"] == pytest.approx(summary.coefficients.loc["size"].to_dict())
+    assert found["aic"] == pytest.approx(summary.facts["aic"])
+    assert f"size: {summary.coefficients.loc['size', 'estimate']:+.4g}, standard error" in out
+    wide = run("fit nodes.csv edges.csv --target price --correlation none --base mean")
+    assert "intercept: +" in wide
+
+
 def test_fit_prints_the_same_as_json(folder):
     found, told = (run(f"fit nodes.csv edges.csv --target price {how}") for how in ("--json", ""))
     found = json.loads(found)

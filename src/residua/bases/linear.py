@@ -56,6 +56,14 @@ class LinearBase(Base):
         """The feature (columns,) that each column is made of, -1 for the constant."""
         return np.arange(-1, len(self.centre))[: self.design(np.zeros((1, len(self.centre)))).shape[1]]
 
+    def data_units(self) -> np.ndarray:
+        """Return M (columns, columns), by which ``M theta`` are the coefficients of the features as they were given."""
+        if self.name != "linear":
+            return np.eye(len(self.coefficients))
+        M = np.diag(np.concatenate([[1.0], 1 / self.spread]))
+        M[0, 1:] = -self.centre / self.spread
+        return M
+
     def _fit(self, task: Task, correlation: CorrelationModel[Fit] | None) -> Outcome[Fit]:
         rows, known, y = task.graph.rows, task.X[task.labelled], task.y[task.labelled]
         self.fit_columns(known, rows)
