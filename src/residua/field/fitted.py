@@ -201,13 +201,16 @@ class FittedField(Workspace):
     @cached_property
     def prediction(self) -> Prediction:
         """What the field says of the training graph."""
-        # Coefficients fitted without the correlation are taken as they are.
-        design = None if self.propagated else design_of(self.base, self.X)
         residual = np.full(self.graph.n_nodes, np.nan)
         residual[self.labelled] = self.outcome.residual
-        found = self._predicted(self.graph, self.X, self.y, design)
+        found = self._predicted(self.graph, self.X, self.y, self._design(self.X))
         members, unseen, scale = self.outcome.members, self.outcome.out_of_sample, self.error_scale
         return replace(found, residual=residual, members=members, out_of_sample=unseen, error_scale=scale)
+
+    def _design(self, X: np.ndarray) -> Design | None:
+        """Return the linear mean that was fitted with the correlation, at features X; None where there is none."""
+        # Coefficients fitted without the correlation are taken as they are.
+        return None if self.propagated else design_of(self.base, X)
 
     def given(self, X: Any = None, y: Any = None, graph: Graph | None = None) -> Prediction:
         """Return what the field says of the training graph, with or without further labels, or of another graph.
@@ -311,7 +314,7 @@ class FittedField(Workspace):
         own = self.prediction
         y = np.full(graph.n_nodes, np.nan)
         y[at] = self.y
-        found = self._predicted(graph, X, y, None if self.propagated else self.base.design(X))
+        found = self._predicted(graph, X, y, self._design(X))
         # Residuals at labels stay those of the fit, out of fold where it has such, but for what new nodes change.
         residual = np.full(graph.n_nodes, np.nan)
         residual[at] = own.residual - (found.base[at] - own.base)
