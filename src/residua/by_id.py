@@ -86,15 +86,22 @@ def whole_tables(graph: Graph, X: Any, y: Any) -> tuple[Any, Any]:
                 "y is indexed by ids in another order than X names nodes; pass y.loc[X], or y.to_numpy() if its rows "
                 "follow those of X."
             )
-    return graph.features, spread_rows(y, at, graph.n_nodes)
+    return graph.features, spread_rows(y, at, graph)
 
 
-def spread_rows(y: Any, at: np.ndarray, n: int) -> Any:
-    """Return labels of the nodes at these positions as labels of all n nodes, NaN elsewhere; columns keep names."""
+def spread_rows(y: Any, at: np.ndarray, graph: Graph) -> Any:
+    """Return labels of the nodes at these positions as a table of all nodes by id, NaN elsewhere."""
     values = as_floats(y, "y")
-    full = np.full((n, *values.shape[1:]), np.nan)
+    full = np.full((graph.n_nodes, *values.shape[1:]), np.nan)
     full[at] = values
-    return pd.DataFrame(full, columns=y.columns) if isinstance(y, pd.DataFrame) else full
+    if full.ndim == 1:
+        return pd.Series(full, index=index_of(graph))
+    return pd.DataFrame(full, index=index_of(graph), columns=getattr(y, "columns", None))
+
+
+def index_of(graph: Graph) -> pd.Index:
+    """Return the ids of all nodes as an index."""
+    return pd.Index(graph.nodes, dtype=graph.nodes.dtype, name="id", tupleize_cols=False)
 
 
 def _refuse_parts(graph: Graph, X: Any, y: Any) -> None:
@@ -131,8 +138,7 @@ def labels_by_id(y: Any, graph: Graph, name: str = "y") -> Any:
     else:
         _refuse_row_numbers(y.index, graph.nodes, name)
     at = positions_of(y.index.to_flat_index(), graph, f"the index of {name}")
-    index = pd.Index(graph.nodes, dtype=graph.nodes.dtype, name="id", tupleize_cols=False)
-    return pd.Series(spread_rows(y, at, graph.n_nodes), index=index)
+    return spread_rows(y, at, graph)
 
 
 def _refuse_row_numbers(index: pd.Index, nodes: np.ndarray, name: str) -> None:

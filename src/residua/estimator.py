@@ -9,9 +9,9 @@ condition on what is known.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, clone
@@ -27,6 +27,7 @@ from residua.graph import Graph
 from residua.linalg import Strategy
 from residua.predictor import Predictor
 from residua.summary import Summary, summarise
+from residua.targets import by_target, read_targets, seeds, target_columns
 from residua.validation import (
     check_choice,
     check_count,
@@ -42,6 +43,8 @@ def _read(name: str, missing: str = "") -> Any:
     """Return a property of a model that reads the attribute of this name of its fitted field."""
 
     def read(model: GraphRegressor) -> Any:
+        if model.targets_ is not None:
+            return read_targets(model.targets_, name)
         check_fitted(model)
         value = getattr(model.field_, name)
         if value is None and missing:
@@ -103,6 +106,9 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         What the base leaves over at the labelled nodes.
     n_features_in_, feature_names_in_ : int, array of str
         Number and names of the features, as in scikit-learn.
+    targets_ : dict of GraphRegressor or None
+        After a fit of several targets: the fitted model of each, by name; the attributes above are then dicts by
+        target, but for graph_ and X_, which are shared, and y_, which has a column for each.
     recipe_ : Recipe
         How the tables of the fit were read; there only where it was set, as ``residua fit`` does.
 
@@ -122,6 +128,8 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"graph": True}
     __metadata_request__score: ClassVar[dict[str, bool]] = {"graph": False, "known": False}
     __metadata_request__predict: ClassVar[dict[str, bool]] = {"graph": False}
+
+    targets_: dict[Hashable, GraphRegressor] | None = None
 
     def __init__(
         self,
@@ -152,9 +160,10 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
             Features of every node in the order of ``graph.nodes``; None for bases "zero" and "mean". A DataFrame whose
             index has the ids of the nodes is matched by id, in any order; the default index 0, 1, 2, .. is positions.
             Or the ids of the nodes that y is of, where the graph carries the features (``graph.with_features``).
-        y : (n,) array or Series
+        y : (n,) array or Series, or (n, k) array or DataFrame
             Labels, NaN where unknown; a Series is matched as X is. Where X names nodes: their labels (k,), and those of
-            all other nodes are unknown.
+            all other nodes are unknown. Several columns are several targets, each with a base and a correlation of its
+            own.
         graph : Graph
             The graph, of n nodes.
 
@@ -167,20 +176,23 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         base = check_parameters(self)
         X, y = whole_tables(graph, X, y)
         X, y = check_together(graph, X, y=y)
-        y, labelled = check_known_values(y, graph, "y")
         X, names = check_features(X, graph, optional=not find_base(self.base).features)
-        task = Task(graph, X, y, labelled, self.folds, self.random_state, self.checkpoint)
-        learned = self.correlation == "learned"
-        correlate = Correlator(graph, labelled, self.logdet, self.random_state) if learned else None
-        outcome = base.fit(task, correlate)
-        fit = outcome.correlation
-        if fit is not None:
-            alpha, stderr, beta = fit.alpha, fit.alpha_stderr, fit.beta
-        else:
-            alpha, stderr = (dict.fromkeys(graph.edge_types, v) for v in (1.0 if self.correlation else 0.0, 0.0))
-            beta = fixed_beta(outcome.residual, graph, y, alpha, design_of(base, X))
-        field = FittedField(graph, X, y, base, outcome, alpha, stderr, beta, names, self.random_state)
-        self.field_ = with_out_of_sample_beta(field)
+        columns = target_columns(y)
+        shared: dict[bytes, Correlator] = {}
+        if columns is None:
+            found = learn(self, base, Data(graph, X, y, names), shared)
+            self.__dict__.pop("targets_", None)
+            self.field_ = found
+            return self
+        if self.checkpoint is not None:
+            raise ValueError("checkpoint is one file, and y has several targets; fit each by itself, or leave it out.")
+        targets = {}
+        for name, column in columns.items():
+            targets[name] = clone(self)
+            data = Data(graph, X, column, names, f"y[{name!r}]")
+            targets[name].field_ = learn(self, check_parameters(self), data, shared)
+        self.__dict__.pop("field_", None)
+        self.targets_ = targets
         return self
 
     @property
@@ -244,9 +256,14 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         Returns
         -------
         (n_samples, n) array
-            Draws in the order of the graph's nodes.
+            Draws in the order of the graph's nodes; of k targets (n_samples, n, k), independent of each other.
         """
         check_count(n_samples, "n_samples", 1)
+        if self.targets_ is not None:
+            first = next(iter(self.targets_.values())).field_.random_state if random_state is None else random_state
+            each = zip(self.targets_.values(), by_target(y, list(self.targets_)), seeds(first), strict=False)
+            drawn = [one.sample(n_samples, X, labels, graph=graph, random_state=seed) for one, labels, seed in each]
+            return np.stack(drawn, axis=-1)
         field = self._field
         rng = np.random.default_rng([field.random_state if random_state is None else random_state, 1])
         return field.given(X, y, graph).sample(n_samples, rng)
@@ -306,6 +323,8 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         return summarise(self._field, coverage)
 
     def __str__(self) -> str:
+        if self.targets_ is not None:
+            return "\n\n".join([repr(self), *(f"{name}: {one.summary()}" for name, one in self.targets_.items())])
         return f"{self!r}\n{self.summary()}" if hasattr(self, "field_") else repr(self)
 
     def _html_repr(self) -> str:
@@ -325,3 +344,33 @@ def check_parameters(model: GraphRegressor) -> Base:
     if not isinstance(model.logdet, str | Strategy):
         raise ValueError(f'logdet={model.logdet!r:.40} is unknown; use "auto", Eigen(), Cholesky() or Lanczos().')
     return make_base(model.base, model.training, model.ensemble)
+
+
+class Data(NamedTuple):
+    """A graph, checked features of its nodes with their names, and labels, which errors call ``called``."""
+
+    graph: Graph
+    X: np.ndarray
+    y: Any
+    names: np.ndarray | None
+    called: str = "y"
+
+
+def learn(model: GraphRegressor, base: Base, data: Data, shared: dict[bytes, Correlator]) -> FittedField:
+    """Fit one target by the settings of a model; ``shared`` keeps what targets known at the same nodes share."""
+    graph, X = data.graph, data.X
+    y, labelled = check_known_values(data.y, graph, data.called)
+    task = Task(graph, X, y, labelled, model.folds, model.random_state, model.checkpoint)
+    correlate = None
+    if model.correlation == "learned":
+        correlate = shared.get(labelled.tobytes()) or Correlator(graph, labelled, model.logdet, model.random_state)
+        shared[labelled.tobytes()] = correlate
+    outcome = base.fit(task, correlate)
+    fit = outcome.correlation
+    if fit is not None:
+        alpha, stderr, beta = fit.alpha, fit.alpha_stderr, fit.beta
+    else:
+        alpha, stderr = (dict.fromkeys(graph.edge_types, v) for v in (1.0 if model.correlation else 0.0, 0.0))
+        beta = fixed_beta(outcome.residual, graph, y, alpha, design_of(base, X))
+    field = FittedField(graph, X, y, base, outcome, alpha, stderr, beta, data.names, model.random_state)
+    return with_out_of_sample_beta(field)

@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 
 from residua import metrics
-from residua.by_id import NAMED, labels_by_id, names_nodes, positions_of, whole_tables
+from residua.by_id import NAMED, index_of, labels_by_id, names_nodes, positions_of, whole_tables
 from residua.graph import Graph
 from residua.intervals import conformal_quantile, gaussian_width
+from residua.targets import by_target, side_by_side
 from residua.validation import check_choice, check_graph, check_share, check_together, check_values
 
 Vectors = tuple[np.ndarray, np.ndarray]
@@ -23,6 +24,7 @@ class Predictor(ABC):
 
     graph_: Graph  # of the fit
     y_: np.ndarray  # (n,) labels of the fit, NaN where unknown
+    targets_: Any = None  # models of several targets by name, each a Predictor, after a fit of such
 
     @abstractmethod
     def _moments(self, X: Any, y: Any, graph: Graph | None, left_out: bool, std: bool) -> tuple[np.ndarray, Any]:
@@ -115,16 +117,24 @@ class Predictor(ABC):
         Returns
         -------
         mean : (n,) array
-            Predictions in the order of the graph's nodes, or those (k,) of ``nodes``.
+            Predictions in the order of the graph's nodes, or those (k,) of ``nodes``; a column for each of several
+            targets.
         std : (n,) array
             Standard deviations, only if ``return_std``.
         """
         check_choice(known, ("label", "predict"), "known")
+        if self.targets_ is not None:
+            options: Any = {"graph": graph, "return_std": return_std, "known": known, "nodes": nodes}
+            return side_by_side([one.predict(X, labels, **options) for one, labels in self._each(y)])
         X, graph, at = self._asked(X, nodes, graph)
         mean, std = self._moments(X, y, graph, known == "predict", return_std)
         if at is not None:
             mean, std = mean[at], None if std is None else std[at]
         return (mean, std) if return_std else mean
+
+    def _each(self, y: Any) -> list[tuple[Any, Any]]:
+        """Return the model of each of several targets with its part of the labels y."""
+        return list(zip(self.targets_.values(), by_target(y, list(self.targets_)), strict=True))
 
     def _asked(self, X: Any, nodes: Any, graph: Graph | None) -> tuple[Any, Graph | None, np.ndarray | None]:
         """Return features, graph, and the positions of the nodes that are asked for: None for all."""
@@ -199,7 +209,8 @@ class Predictor(ABC):
         DataFrame
             Columns prediction (the label where it is known), std (0 there), lower and upper end of the interval, base
             (what the features say), correction (what the neighbours add), known (whether the label is), leave_one_out
-            (what the other labels say of a known one; NaN elsewhere).
+            (what the other labels say of a known one; NaN elsewhere). Of several targets such columns for each, below
+            its name.
 
         Examples
         --------
@@ -210,22 +221,28 @@ class Predictor(ABC):
         >>> frame.columns.tolist()[:4], frame.loc["01001", "prediction"].round(3)
         (['prediction', 'std', 'lower', 'upper'], np.float64(0.516))
         """
+        if self.targets_ is not None:
+            options: Any = {"graph": graph, "coverage": coverage, "method": method, "nodes": nodes}
+            frames = [one.predict_frame(X, labels, **options) for one, labels in self._each(y)]
+            return pd.concat(dict(zip(self.targets_, frames, strict=True)), axis=1)
         width = self.interval_width(coverage, method)
         X, graph, at = self._asked(X, nodes, graph)
         there = self.graph_ if graph is None else check_graph(graph)
-        index = pd.Index(there.nodes, dtype=there.nodes.dtype, name="id", tupleize_cols=False)
-        frame = pd.DataFrame(self._columns(X, y, graph, width), index=index)
+        frame = pd.DataFrame(self._columns(X, y, graph, width), index=index_of(there))
         return frame if at is None else frame.iloc[at]
 
     def interval_width(self, coverage: float = 0.9, method: str = "conformal") -> float:
-        """Return half the width of the intervals of ``predict_interval``, in standard deviations."""
+        """Return half the width of the intervals of ``predict_interval``, in standard deviations; one a target."""
+        if self.targets_ is not None:
+            widths: Any = np.array([one.interval_width(coverage, method) for one in self.targets_.values()])
+            return widths
         check_choice(method, ("conformal", "gaussian"), "method")
         check_share(coverage, "coverage")
         scores = None if method == "gaussian" else self._scores()
         return gaussian_width(coverage) if scores is None else conformal_quantile(scores, coverage)
 
     def score(self, X: Any, y: Any, *, known: Any = None, graph: Graph | None = None) -> float:
-        """Return R2 at nodes whose label was unknown to the model.
+        """Return R2 at nodes whose label was unknown to the model; of several targets the mean of theirs.
 
         Parameters
         ----------
@@ -242,6 +259,12 @@ class Predictor(ABC):
         graph : Graph, optional
             Another graph.
         """
+        if self.targets_ is not None:
+            each = zip(self._each(y), by_target(known, list(self.targets_), "known"), strict=True)
+            scores = [
+                one.score(X, truth, known=labels, graph=graph) for (one, truth), labels in each if truth is not None
+            ]
+            return float(np.mean(scores))
         trained = graph is None or graph is self.graph_
         there = self.graph_ if trained else check_graph(graph)
         known = labels_by_id(known, there, "known")

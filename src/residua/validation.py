@@ -173,6 +173,12 @@ def check_share(value: float, name: str) -> None:
 
 def check_fitted(model: Any) -> None:
     """Refuse a model that has not been fitted."""
+    if getattr(model, "targets_", None) is not None:
+        names = list(model.targets_)
+        raise ValueError(
+            f"this {type(model).__name__} was fitted to the targets {names}; ask the model of one of them, "
+            f"model.targets_[{names[0]!r}]."
+        )
     if not hasattr(model, "field_"):
         raise NotFittedError(f"this {type(model).__name__} is not fitted yet; call fit(X, y, graph=graph) first.")
 
