@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import residua.moved  # noqa: F401
 
 __version__ = "0.1.0"
+
+logging.getLogger(__name__).addHandler(logging.NullHandler())  # silent, unless the caller asks
 
 # Loaded on first use, so that ``import residua`` and ``residua --help`` are quick.
 _NAMES = {

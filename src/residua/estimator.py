@@ -8,7 +8,9 @@ condition on what is known.
 
 from __future__ import annotations
 
+import logging
 import os
+import time
 from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple
@@ -37,6 +39,8 @@ from residua.validation import (
     check_known_values,
     check_together,
 )
+
+log = logging.getLogger(__name__)
 
 
 def _read(name: str, missing: str = "") -> Any:
@@ -358,7 +362,7 @@ class Data(NamedTuple):
 
 def learn(model: GraphRegressor, base: Base, data: Data, shared: dict[bytes, Correlator]) -> FittedField:
     """Fit one target by the settings of a model; ``shared`` keeps what targets known at the same nodes share."""
-    graph, X = data.graph, data.X
+    begin, graph, X = time.perf_counter(), data.graph, data.X
     y, labelled = check_known_values(data.y, graph, data.called)
     task = Task(graph, X, y, labelled, model.folds, model.random_state, model.checkpoint)
     correlate = None
@@ -373,4 +377,8 @@ def learn(model: GraphRegressor, base: Base, data: Data, shared: dict[bytes, Cor
         alpha, stderr = (dict.fromkeys(graph.edge_types, v) for v in (1.0 if model.correlation else 0.0, 0.0))
         beta = fixed_beta(outcome.residual, graph, y, alpha, design_of(base, X))
     field = FittedField(graph, X, y, base, outcome, alpha, stderr, beta, data.names, model.random_state)
-    return with_out_of_sample_beta(field)
+    field = with_out_of_sample_beta(field)
+    log.info("fitted %s to %s: %r in %.3g s", type(model).__name__, data.called, field, time.perf_counter() - begin)
+    for what, how in (field.correlation.methods if field.correlation else {}).items():
+        log.debug("%s: %s", what, how)
+    return field

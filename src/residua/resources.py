@@ -194,7 +194,7 @@ def available_bytes(root: Path = Path("/")) -> float:
 
 def _number(path: Path, missing: float) -> float:
     with suppress(OSError, ValueError):  # not there, or "max"
-        return float(int(path.read_text()))
+        return float(int(path.read_text(encoding="ascii")))
     return missing
 
 

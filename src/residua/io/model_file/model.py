@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import os
 from collections.abc import Iterable, Mapping
@@ -37,6 +38,8 @@ from residua.linalg import Strategy
 from residua.predictor import Predictor
 from residua.validation import MIN_LABELS, check_fitted, one_line
 
+log = logging.getLogger(__name__)
+
 FORMAT = 1
 Trusted = Iterable[str | type]
 Model = TypeVar("Model", bound=Predictor)
@@ -64,6 +67,7 @@ def save(model: Predictor, path: PathLike) -> None:
     True
     """
     write_zip(path, pack_average(model, _pack) if isinstance(model, Average) else _pack(model))
+    log.info("wrote %s to %s", type(model).__name__, os.fspath(path))
 
 
 @overload
@@ -113,7 +117,9 @@ def load(path: PathLike, *, trusted: Trusted = (), module: Any = None, kind: typ
         stored, found = (Average, "an average of models") if WEIGHTS in members else (GraphRegressor, "one model")
         if kind is not None and stored is not kind:
             raise ModelFileError(f"holds {found}, no {kind.__name__}; load it in Python without kind=.")
-        return unpack_average(members, unpack) if stored is Average else unpack(members)
+        model = unpack_average(members, unpack) if stored is Average else unpack(members)
+        log.info("read %s from %s", stored.__name__, path)
+        return model
     except ModelFileError as error:
         raise ModelFileError(f"{path} {one_line(error, 2000)}") from None
     except FileNotFoundError:
