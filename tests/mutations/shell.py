@@ -569,14 +569,14 @@ SHELL = [
     *changes(
         "predictor.py",
         "tests/test_predictor.py::test_the_features_of_the_fit_and_none_score_alike",
-        ("labels of the fit in a score", "(np.isnan(self.y_) if trained else True)", "True"),
+        ("labels of the fit in a score", "np.isnan(self._labels_on(there))", "True"),
     ),
     *changes(
         "predictor.py",
         "tests/test_estimator.py::test_score_counts_only_labels_the_model_has_not_seen",
         (
             "labels that were seen in a score",
-            "unseen = ~np.isnan(truth) & (np.isnan(self.y_) if trained else True)",
+            "unseen = ~np.isnan(truth) & np.isnan(self._labels_on(there))",
             "unseen = ~np.isnan(truth)",
         ),
     ),
@@ -589,5 +589,36 @@ SHELL = [
         "predictor.py",
         "tests/test_estimator.py::test_another_graph_is_conditioned_on_its_own_labels_without_refitting",
         ("labels given to a score", 'unseen &= np.isnan(check_values(known, there, "known"))', "pass"),
+    ),
+    *changes(
+        "field/fitted.py",
+        "tests/test_grown_graphs.py",
+        ("numbered nodes of another graph", "if numbered and not graph.grown:", "if False:"),
+        ("residuals on a grown graph", "own.residual - (found.base[at] - own.base)", "(y[at] - found.base[at])"),
+    ),
+    *changes(
+        "graph/growth.py",
+        "tests/graph/test_growth.py",
+        ("weights of a grown graph", "(abs(B.multiply(A != 0) - A) > AGREE * A).nnz", "False"),
+    ),
+    *changes(
+        "model_selection.py",
+        "tests/test_model_selection.py::test_hidden_nodes_are_as_far_from_labels_as_unknown_ones",
+        ("distances of hidden nodes", "rng.choice(wanted, len(centres)) - 1", "0 * rng.choice(wanted, len(centres))"),
+    ),
+    *changes(
+        "bases/linear.py",
+        "tests/test_summary.py",
+        ("intercept in the units of the data", "M[0, 1:] = -self.centre / self.spread", "pass"),
+    ),
+    *changes(
+        "targets.py",
+        "tests/test_targets.py::test_draws_of_targets_are_independent",
+        ("seeds of targets", "np.random.SeedSequence([random_state, k])", "np.random.SeedSequence([random_state])"),
+    ),
+    *changes(
+        "by_id.py",
+        "tests/test_labels_by_id.py::test_numbers_that_may_be_rows_or_ids_are_refused",
+        ("numbers that may be rows", "        _refuse_row_numbers(y.index, graph.nodes, name)\n", "        pass\n"),
     ),
 ]
