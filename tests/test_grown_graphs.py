@@ -127,6 +127,17 @@ def test_a_graph_rebuilt_whole_or_a_model_from_a_file_is_the_same(week, tmp_path
     assert_allclose(residua.load(tmp_path / "model.residua").predict(week.X, graph=week.grown), expected, atol=1e-9)
 
 
+def test_a_copy_of_the_training_graph_knows_its_labels_by_id(week):
+    model = GraphRegressor("linear").fit(week.X[:100], week.labels, graph=week.graph)
+    first = ~week.late
+    ends = (week.ids[e[first]] for e in (week.case.source, week.case.target))
+    copy = Graph.from_edges(*ends, nodes=week.ids[:100])
+    assert_allclose(model.predict(week.X[:100], graph=copy), model.predict(), atol=1e-9)
+    carried = copy.with_features(week.X[:100])
+    assert_allclose(model.predict(["n7"], graph=carried), model.predict(["n7"]), atol=1e-9)
+    assert_allclose(model.score(week.X[:100], week.y[:100], graph=copy), model.score(None, week.y[:100]), atol=1e-9)
+
+
 def test_another_graph_with_some_of_the_ids_is_another_and_says_so(week):
     model = GraphRegressor("linear").fit(week.X[:100], week.labels, graph=week.graph)
     kept = np.arange(len(week.case.source)) != 0  # an edge that is there no more

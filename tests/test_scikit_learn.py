@@ -213,7 +213,7 @@ class OnARing(GraphRegressor):
         return super().fit(X, y, graph=self.ring(X))
 
     def predict(self, X):
-        return super().predict(X, graph=self.ring(X))
+        return super().predict(X, {}, graph=self.ring(X))  # of another ring, of which no label is known
 
     def score(self, X, y):
         return metrics.r2(y, self.predict(X))

@@ -224,9 +224,10 @@ class FittedField(Workspace):
             raise ValueError(OWN_GRAPH)
         if graph is None:
             return self.prediction if y is None else self.condition_on(y)
-        found = self.on(graph, X, y)
+        found, features = self.on(graph, X, y), features_of(X, graph)
         # A copy of the graph is another object: without a label, those of the fit would be left out unsaid.
-        if y is None and same_graph(graph, self.graph) and np.array_equal(self.check_alike(graph, X)[1], self.X):
+        copied = y is None and self._within(graph) is None and same_graph(graph, self.graph)
+        if copied and np.array_equal(self.check_alike(graph, features)[1], self.X):
             raise ValueError(OWN_GRAPH)
         return found
 
