@@ -177,3 +177,11 @@ def test_a_model_from_a_file_has_the_same_summary(problem, tmp_path):
     model = GraphRegressor("linear").fit(X, y, graph=case.graph)
     model.save(tmp_path / "model.residua")
     assert str(residua.load(tmp_path / "model.residua").summary()) == str(model.summary())
+
+
+def test_splines_have_no_table_of_coefficients_and_no_count_of_them():
+    data = residua.datasets.load_elect80()
+    model = residua.GraphRegressor("splines").fit(data.X, data.y, graph=data.graph)
+    found = model.summary()
+    assert not len(found.coefficients) and np.isnan(found.facts["aic"]) and np.isfinite(found.facts["log_likelihood"])
+    assert "residua.plot.effects" in str(found) and "alpha[edge]" in str(found)

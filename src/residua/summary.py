@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import pandas as pd
@@ -191,6 +191,8 @@ def summarise(field: FittedField, coverage: float = 0.95) -> Summary:
         notes.append("coefficients are those of least squares, which does not know of the correlation: no errors.")
     elif unclear:
         notes.append(f"labels do not tell from other terms: {', '.join(unclear)}.")
+    if isinstance(field.base, LinearBase) and not _plain(field.base):
+        notes.append("bends have a prior, so no AIC or BIC; residua.plot.effects draws the effect of each feature.")
     if fit is not None and fit.note:
         notes.append(fit.note)
     kind = "propagated residuals" if field.propagated else KINDS[fit is not None]
@@ -209,7 +211,7 @@ def summarise(field: FittedField, coverage: float = 0.95) -> Summary:
 def _coefficients(field: FittedField, coverage: float) -> tuple[pd.DataFrame, int]:
     """Return the table of coefficients, and the rank of the design at the labels."""
     columns = ["estimate", "std_error", "statistic", "p_value", "lower", "upper"]
-    if not isinstance(field.base, LinearBase) or not len(field.base.coefficients):
+    if not _plain(field.base) or not len(field.base.coefficients):
         return pd.DataFrame(columns=columns, dtype=float).rename_axis("term"), 0
     Z = field.base.design(field.X)[field.labelled]
     _, T = LOCAL.column_basis(Z)
@@ -229,6 +231,11 @@ def _coefficients(field: FittedField, coverage: float) -> tuple[pd.DataFrame, in
     index = pd.Index([INTERCEPT, *map(str, names)][: len(estimate)], name="term")
     values = zip(columns, (estimate, error, score, p, estimate - width, estimate + width), strict=True)
     return pd.DataFrame(dict(values), index=index), T.shape[1]
+
+
+def _plain(base: object) -> TypeGuard[LinearBase]:
+    """Return whether the mean is linear in coefficients without a prior; those of splines are drawn, not listed."""
+    return isinstance(base, LinearBase) and not base.groups.any()
 
 
 def _root(covariance: np.ndarray) -> np.ndarray:
@@ -260,7 +267,7 @@ def _alpha(field: FittedField, coverage: float) -> pd.DataFrame:
 
 def _facts(field: FittedField, rank: int) -> dict[str, float]:
     fit, n = field.correlation, int(field.labelled.sum())
-    linear = isinstance(field.base, LinearBase)
+    linear = _plain(field.base)
     restricted = aic = bic = likelihood = np.nan
     if fit is not None:
         likelihood, restricted = fit.log_likelihood, fit.restricted_log_likelihood
