@@ -26,7 +26,7 @@ def check_graph(graph: Any) -> Graph:
     if not isinstance(graph, Graph):
         raise TypeError(
             f"graph is {type(graph).__name__}, not a residua.Graph; "
-            "build one with Graph.from_edges, from_pandas, from_scipy or from_networkx."
+            "build one with Graph.from_edges, from_pandas, from_scipy, from_networkx or from_geopandas."
         )
     return graph
 
@@ -102,7 +102,8 @@ def check_features(
     Parameters
     ----------
     X : array_like of shape (n, d) or None
-        Finite numbers, one row for each node: a DataFrame is matched by id, as ``residua.graph.alignment`` has it.
+        Finite numbers, one row for each node: a DataFrame is matched by id, as ``residua.graph.alignment`` has it. The
+        geometry of a GeoDataFrame is no feature.
     graph : Graph
         The graph.
     optional : bool, default False
@@ -126,6 +127,7 @@ def check_features(
         return np.empty((graph.n_nodes, 0)), None
     by_id, X, names = has_ids(X), align(X, graph.nodes, "X"), None
     if isinstance(X, pd.DataFrame):
+        X = _without_geometry(X)
         names = np.array(X.columns, dtype=object)
         if not X.columns.is_unique:
             twice = list(X.columns[X.columns.duplicated()].unique())
@@ -149,6 +151,12 @@ def check_features(
     if names is not None and expected is not None and not np.array_equal(names, expected):
         raise ValueError(f"X has columns {list(names)} but the model was fitted on {list(expected)}; reorder them.")
     return array, names
+
+
+def _without_geometry(X: pd.DataFrame) -> pd.DataFrame:
+    """Return a GeoDataFrame without its geometry, which is no feature; any other table as it is."""
+    shapes = [str(kind) == "geometry" for kind in X.dtypes]
+    return pd.DataFrame(X.loc[:, ~np.array(shapes)]) if any(shapes) else X
 
 
 def check_choice(value: Any, choices: tuple, name: str) -> None:

@@ -33,9 +33,9 @@ from residua.linalg.workspace import Workspace, cached_property
 class Graph(Constructors, Workspace):
     """An undirected graph, weighted or not, of one or several edge types.
 
-    Build it with ``from_edges``, ``from_pandas``, ``from_scipy``, ``from_networkx``, ``from_pyg`` or
-    ``from_libpysal``. Ids may be anything hashable. Without ``nodes``, integer ids are sorted, and other ids
-    keep the order in which they first appear.
+    Build it with ``from_edges``, ``from_pandas``, ``from_scipy``, ``from_networkx``, ``from_pyg``,
+    ``from_geopandas`` or ``from_libpysal``. Ids may be anything hashable. Without ``nodes``, integer ids are sorted,
+    and other ids keep the order in which they first appear.
 
     A row of an edge list is an undirected edge. An edge listed in both directions, (a, b) and (b, a), is one
     edge and its weights must agree; rows repeated in the same direction add up. A row of weight zero is no
