@@ -170,7 +170,9 @@ class Constructors(ABC):
         """Build from torch_geometric ``Data``, or ``HeteroData`` of one node type; nodes are 0 .. n-1.
 
         The edge types of ``HeteroData`` are named by their relation. ``edge_weight`` is used where there is
-        one. A column of ``edge_index`` is an undirected edge; PyG's two directions of it are one edge.
+        one. A column of ``edge_index`` is an undirected edge; PyG's two directions of it are one edge. ``edge_attr``
+        is kept for modules that take it, and is no weight; that of ``HeteroData`` is not used. ``residua.from_pyg``
+        reads features, labels and masks too.
 
         Parameters
         ----------
@@ -185,7 +187,9 @@ class Constructors(ABC):
         -------
         Graph
         """
-        return cls._from_edges(readers.read_pyg(data, symmetrize), self_loops)
+        graph = cls._from_edges(readers.read_pyg(data, symmetrize), self_loops)
+        attributes = readers.read_pyg_attributes(data)
+        return graph if attributes is None else graph.with_edge_attr(*attributes)
 
     @classmethod
     def from_libpysal(cls, w: Any, *, symmetrize: str | None = None, self_loops: bool = True) -> Self:
@@ -252,6 +256,10 @@ class Constructors(ABC):
     @classmethod
     def _from_edges(cls, edges: Edges, self_loops: bool) -> Self:
         return cls._from_csr(edges.nodes, adjacency.adjacencies(edges, self_loops))
+
+    @abstractmethod
+    def with_edge_attr(self, source: Any, target: Any, edge_attr: Any) -> Self:
+        """Return the graph with attributes of its edges."""
 
     @classmethod
     @abstractmethod

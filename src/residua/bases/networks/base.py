@@ -14,6 +14,7 @@ from residua.bases.base import Base, BatchLoss, CorrelationModel, Fit, Outcome, 
 from residua.bases.neighbours import neighbour_features
 from residua.bases.networks.architectures import ROWWISE, Inputs, make_network, outputs
 from residua.bases.networks.checkpoint import Checkpoint, Section, checksum
+from residua.bases.networks.edges import edge_arguments, edge_tensors, warn_of_unused
 from residua.bases.networks.progress import Report, progress, report_on
 from residua.bases.networks.settings import Network
 from residua.bases.networks.stack import stack, worth_stacking
@@ -98,6 +99,8 @@ class NetworkBase(Base):
         self._refuse(task)
         self.x_centre, self.x_spread = standardisation(self._features(task.graph, task.X))
         self.y_centre, self.y_spread = (float(v[0]) for v in standardisation(task.y[task.labelled][:, None]))
+        if self.settings.kind not in ROWWISE:
+            warn_of_unused(task.graph, self._edge_arguments(), self.name)
         data = self._inputs(task.graph, task.X, (task.y - self.y_centre) / self.y_spread)
         kept = Checkpoint(task.checkpoint, self._mark(task, correlation) if task.checkpoint is not None else "")
         members: list[Member] = []
@@ -271,12 +274,14 @@ class NetworkBase(Base):
 
     def _inputs(self, graph: Graph, X: np.ndarray, y: np.ndarray) -> Inputs:
         x = (self._features(graph, X) - self.x_centre) / self.x_spread
-        A = graph.adjacency().tocoo()
-        edge_index = torch.as_tensor(np.stack([A.row, A.col]), dtype=torch.int64)
         # Single precision, unless a module of one's own has another; once trained, that of the copies of it.
         own = (self.members or [self.settings.kind])[0].parameters() if self.settings.own else ()
         dtype = next((p.dtype for p in own if p.is_floating_point()), torch.float32)
-        return Inputs(torch.as_tensor(x, dtype=dtype), edge_index, y)
+        edge_index, edges = edge_tensors(graph, self._edge_arguments(), dtype)
+        return Inputs(torch.as_tensor(x, dtype=dtype), edge_index, y, edges)
+
+    def _edge_arguments(self) -> tuple[str, ...]:
+        return edge_arguments(self.settings.kind) if self.settings.own else ()
 
     def _features(self, graph: Graph, X: np.ndarray) -> np.ndarray:
         if self.settings.kind != "hops":

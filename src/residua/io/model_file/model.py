@@ -294,6 +294,8 @@ def _unpack_graph(table: Table, arrays: Arrays) -> Graph:
         parts[f"indices.{k}"] = arrays.take(f"graph.indices.{k}", (None,), np.int32)
         if f"graph.weights.{k}" in arrays.left:
             parts[f"weights.{k}"] = arrays.take(f"graph.weights.{k}", parts[f"indices.{k}"].shape)
+    if "graph.edge_attr" in arrays.left:
+        parts["edge_attr"] = arrays.take("graph.edge_attr", (None, None))
     with np.errstate(over="ignore"):  # weights that add up to infinity are refused below
         graph = Graph.from_arrays(parts, nodes, types)
     # Factorisations walk both triangles of a matrix in compiled code and rely on their being alike.
