@@ -134,6 +134,13 @@ def test_what_a_module_does_not_take_is_said():
         GraphRegressor(Network("sage", epochs=2)).fit(data.x, data.y, graph=Graph.from_pyg(data))
 
 
+def test_loops_that_weigh_more_are_no_weights_of_edges():
+    i = np.arange(N)
+    loops = Graph.from_edges(np.r_[i, i], np.r_[(i + 1) % N, i], weight=np.repeat([1.0, 2.0], N))
+    data = ring(False, False)
+    GraphRegressor(Network("sage", epochs=2)).fit(data.x, data.y, graph=loops)
+
+
 def test_models_of_pyg_take_what_their_layers_support():
     assert edge_arguments(GCN(2, 4, 1, 1)) == ("edge_weight",)
     assert edge_arguments(GraphSAGE(2, 4, 1, 1)) == ()

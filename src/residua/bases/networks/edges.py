@@ -54,9 +54,16 @@ def _weights_by_type(graph: Graph, entries: np.ndarray) -> np.ndarray:
     return np.stack([values_at(graph.adjacency(name), entries) for name in graph.edge_types], axis=1)
 
 
+def _weights_differ(A: Any) -> bool:
+    """Return whether some edges weigh more than others; those of a node with itself do not count."""
+    entries = A.tocoo()
+    between = entries.data[entries.row != entries.col]
+    return bool((between != between[:1]).any())
+
+
 def warn_of_unused(graph: Graph, wanted: tuple[str, ...], name: str) -> None:
     """Warn where a graph has weights or attributes of edges that a network does not look at."""
-    weighted = any(S.weights is not None for S in graph.operators.values())
+    weighted = any(_weights_differ(graph.adjacency(name)) for name in graph.edge_types)
     unused = ["weights"] if weighted and "edge_weight" not in wanted else []
     if unused and "edge_attr" in wanted and graph.edge_attr is None:  # which are the weights
         unused = []
