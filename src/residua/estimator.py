@@ -161,11 +161,12 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : (n, d) array, DataFrame or ids of nodes (k,)
+        X : (n, d) array, DataFrame, tensor or ids of nodes (k,)
             Features of every node in the order of ``graph.nodes``; None for bases "zero" and "mean". A DataFrame whose
             index has the ids of the nodes is matched by id, in any order; the default index 0, 1, 2, .. is positions.
-            Or the ids of the nodes that y is of, where the graph carries the features (``graph.with_features``).
-        y : (n,) array or Series, or (n, k) array or DataFrame
+            The geometry of a GeoDataFrame is no feature. Tensors may be on any device. Or the ids of the nodes that y
+            is of, where the graph carries the features (``graph.with_features``).
+        y : (n,) array, Series or tensor, or (n, k) array or DataFrame
             Labels, NaN where unknown; a Series is matched as X is. Where X names nodes: their labels (k,), and those of
             all other nodes are unknown. Several columns are several targets, each with a base and a correlation of its
             own.

@@ -114,8 +114,7 @@ class CorrelatedResidual(torch.nn.Module):
         super().__init__()
         self.graph = check_graph(graph)
         train_mask = align(train_mask, self.graph.nodes, "train_mask")
-        mask = train_mask.cpu() if isinstance(train_mask, Tensor) else as_flags(train_mask, "train_mask")
-        self.labelled = _flags(mask)
+        self.labelled = _flags(as_flags(train_mask, "train_mask"))
         shape, n = self.labelled.shape, graph.n_nodes
         if shape != (n,):
             raise ValueError(f"train_mask has shape {shape} but graph has {n} nodes; give one flag a node.")

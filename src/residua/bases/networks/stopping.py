@@ -28,7 +28,7 @@ def validation_nodes(validation: Any, n: int | None = None) -> np.ndarray:
         return np.asarray(validation, int)
     if has_ids(validation):
         raise ValueError("validation is indexed by ids; give it in order: validation.loc[graph.nodes].to_numpy().")
-    flags = as_flags(validation.cpu() if hasattr(validation, "cpu") else validation, "validation")
+    flags = as_flags(validation, "validation")
     if flags.dtype != bool or flags.shape != (len(flags) if n is None else n,):
         raise ValueError(
             f"validation has shape {flags.shape} and dtype {flags.dtype}; give a share of the labels, or flags "
