@@ -92,6 +92,10 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
     checkpoint : path, optional
         Networks only: a file in which training is kept every few seconds. A ``fit`` that was killed goes on from it
         and ends at the same numbers; remove the file when it is no longer needed.
+    device : "cpu", "cuda", "mps" or "auto"
+        Networks only: where they are trained and asked; "auto" is a GPU where torch finds one. Features move with the
+        network, in single precision where the device has no other; the graph stays on the CPU. A fitted model rests on
+        the CPU and predicts there where the device is not.
 
     Attributes
     ----------
@@ -146,6 +150,7 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         folds: int = 5,
         random_state: int = 0,
         checkpoint: str | os.PathLike[str] | None = None,
+        device: Any = "cpu",
     ):
         self.base = base
         self.correlation = correlation
@@ -155,6 +160,7 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         self.folds = folds
         self.random_state = random_state
         self.checkpoint = checkpoint
+        self.device = device
 
     def fit(self, X: Any, y: Any, *, graph: Graph | None = None) -> GraphRegressor:
         """Learn from the known labels.
@@ -349,7 +355,7 @@ def check_parameters(model: GraphRegressor) -> Base:
     check_count(model.ensemble, "ensemble", 1)
     if not isinstance(model.logdet, str | Strategy):
         raise ValueError(f'logdet={model.logdet!r:.40} is unknown; use "auto", Eigen(), Cholesky() or Lanczos().')
-    return make_base(model.base, model.training, model.ensemble)
+    return make_base(model.base, model.training, model.ensemble, model.device)
 
 
 class Data(NamedTuple):

@@ -64,7 +64,8 @@ class _Omega(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        return (*(gradients[0] * saved for saved in ctx.saved_tensors), None)
+        # alpha and beta may be on the CPU while the network is elsewhere.
+        return (*(gradients[0].to(saved) * saved for saved in ctx.saved_tensors), None)
 
 
 class CorrelatedResidual(torch.nn.Module):

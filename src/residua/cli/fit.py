@@ -32,6 +32,7 @@ def fit(
     ensemble: Annotated[int, Option(min=1, help="Of networks: members that are averaged.")] = 1,
     seed: options.Seed = 0,
     checkpoint: Annotated[Path | None, Option(help="Of networks: file to go on from after an interruption.")] = None,
+    device: Annotated[str, Option(help="Of networks: where they are trained, cpu, cuda, mps or auto.")] = "cpu",
     dry_run: Annotated[bool, Option("--dry-run", help="Only tell the time and memory that a fit would take.")] = False,
     scheduler: Annotated[
         str | None, Option(help="Address of a Dask scheduler; tables are Parquet, the output a folder of predictions.")
@@ -47,7 +48,7 @@ def fit(
     if not find_base(base).features and tables.columns.features is None:
         tables = replace(tables, columns=replace(tables.columns, features=()))
     parameters = {"base": base, "correlation": correlation, "training": training, "ensemble": ensemble}
-    parameters |= {"random_state": seed, "checkpoint": checkpoint}
+    parameters |= {"random_state": seed, "checkpoint": checkpoint, "device": device}
     if scheduler is not None:
         from residua.cli.scheduler import fit_on_cluster, lines
 

@@ -46,7 +46,7 @@ NAMES = {
     "edge_type": "Column with the types of the edges; by default there is one.",
     "missing": "Words that mean an empty cell, with commas: NA,n/a.",
 }
-OF_NETWORKS = {"training": "joint", "ensemble": 1, "checkpoint": None}  # options with their defaults
+OF_NETWORKS = {"training": "joint", "ensemble": 1, "checkpoint": None, "device": "cpu"}  # options with their defaults
 LISTS = ("features", "categorical", "exclude", "missing")
 
 

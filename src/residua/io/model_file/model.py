@@ -233,7 +233,8 @@ def _read_table(members: Mapping[str, bytes]) -> Table:
 def _pack_parameters(model: GraphRegressor, estimators: dict[str, Any]) -> dict[str, Any]:
     """Return constructor parameters: a scikit-learn base goes to ``estimators``, a torch module is but a name."""
     check_parameters(model)  # they may have been set since the fit
-    packed = model.get_params(deep=False) | {"checkpoint": None}  # a file of the machine that did the training
+    # A file and a device of the machine that did the training are not those of another.
+    packed = model.get_params(deep=False) | {"checkpoint": None, "device": "cpu"}
     if isinstance(model.logdet, Strategy):
         packed["logdet"] = pack_strategy(model.logdet)
     if not isinstance(model.base, str) and find_base(model.base).kind == "network":
