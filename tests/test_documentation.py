@@ -28,7 +28,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 MODULES = sorted(module.name for module in walk_packages(residua.__path__, "residua."))
-OPTIONAL = ("geopandas", "libpysal.weights", "networkx", "torch_geometric.data")
+OPTIONAL = ("geopandas", "lightning.pytorch", "libpysal.weights", "networkx", "torch_geometric.data")
 
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?(?:e[+-]?\d+)?")
