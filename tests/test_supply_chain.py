@@ -18,7 +18,7 @@ TREES = {
     "tests": ("gnn", "dask", "geo", "dev"),
     "benchmarks": ("gnn", "dask", "geo", "dev"),
     "examples": ("gnn", "dask", "geo", "dev"),
-    "tools": ("dev",),
+    "tools": ("geo", "dev"),
     "docs": ("gnn", "dev"),
 }
 UNPINNED = {"scikit-sparse"}  # of the extra cholmod, which dev leaves out: parts of it are GPL

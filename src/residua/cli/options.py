@@ -31,8 +31,11 @@ Json = Annotated[bool, Option("--json", help="Print JSON.")]
 Trust = Annotated[bool, Option("--trust", help="The file has trees, and I know where it comes from.")]
 SkipUnknown = Annotated[bool, Option("--skip-unknown", help="Leave out edges to nodes not in the node table.")]
 ASKED = {  # which no default stands for
-    "nodes": Annotated[Path, Argument(help="Node table, CSV or Parquet: a line for each node.")],
-    "edges": Annotated[Path, Argument(help="Edge table, CSV or Parquet: a line for each edge.")],
+    "nodes": Annotated[Path, Argument(help="Node table, CSV, Parquet or a map (GeoPackage ..): a line for each node.")],
+    "edges": Annotated[
+        Path,
+        Argument(help="Edge table, CSV or Parquet: a line for each edge. Of a map: queen, rook, knn:4, distance:5000."),
+    ],
     "target": Annotated[str, Option(help="Column to predict; empty where it is unknown.")],
 }
 NAMES = {
