@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from residua.extras import needs
 from residua.graph import Graph
 
-
 CRS = {"sids": "EPSG:4267"}  # of packaged shapes; those of others are in arbitrary units
 
 

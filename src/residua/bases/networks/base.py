@@ -20,7 +20,6 @@ from residua.bases.networks.edges import edge_arguments, edge_tensors, warn_of_u
 from residua.bases.networks.progress import Report, progress, report_on
 from residua.bases.networks.settings import Network
 from residua.bases.networks.stack import stack, worth_stacking
-from residua.bases.networks.stopping import validation_labels
 from residua.bases.networks.training import Learner, PaperSchedule, Schedule, SquaredError, train, train_paper
 from residua.caller import warn
 from residua.graph import Graph
@@ -134,8 +133,6 @@ class NetworkBase(Base):
         if not self.width(task.graph, task.X.shape[1]):
             raise ValueError(f'X has no columns, which leaves base "{self.name}" nothing to see; use "hops" or "mean".')
         known = task.y[task.labelled]
-        if self.settings.own_validation and self.training == "paper":
-            raise ValueError('training="paper" stops after a number of steps; leave out validation=, and y there NaN.')
         if np.ptp(known) == 0:  # labels that differ by rounding only were refused at the door
             raise ValueError(f"y is {known[0]} at all {len(known)} labels; there is nothing to learn.")
 
@@ -215,8 +212,6 @@ class NetworkBase(Base):
     def _out_of_sample(self, k: int, task: Task) -> np.ndarray:
         """Draw the labels that member k is not trained on: a fold where there are enough members for folds."""
         labels = task.labels
-        if self.settings.own_validation:
-            return validation_labels(self.settings.validation, labels, len(task.y))
         size = min(round(self.settings.validation * len(labels)), len(labels) - MIN_LABELS)
         if self.ensemble < MIN_FOLDS or not size:
             rng = np.random.default_rng([task.random_state, k])
@@ -257,8 +252,6 @@ class NetworkBase(Base):
         """Hash what is being trained."""
         settings = {k: v for k, v in self.settings.get_params().items() if k != "kind"}
         settled = (self.name, settings, self.training, self.ensemble, task.random_state, repr(correlation))
-        if self.settings.own_validation:
-            settings["validation"] = self._out_of_sample(0, task).tolist()
         arrays = {"X": task.X, "y": task.y} | {f"graph.{name}": a for name, a in task.graph.arrays().items()}
         module = ""
         if self.settings.own:

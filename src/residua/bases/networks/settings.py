@@ -33,9 +33,8 @@ class Network(BaseEstimator):
         Of Adam.
     patience : int
         Steps without a lower error after which the training ends.
-    validation : float or (n,) array of bool
-        Share of the labels held out to stop it, chosen at random; or flags of the nodes whose labels are, such as PyG's
-        ``data.val_mask``.
+    validation : float
+        Share of the labels held out to stop it.
     batch_size : int
         Rows in a batch of "mlp" and "hops", used where there are at least four batches of labels.
     steps : int
@@ -51,7 +50,7 @@ class Network(BaseEstimator):
     learning_rate: float = 0.01
     weight_decay: float = 1e-3
     patience: int = 100
-    validation: Any = 0.15
+    validation: float = 0.15
     batch_size: int = 8192
     steps: int = 1500
     lbfgs: bool = False
@@ -66,11 +65,6 @@ class Network(BaseEstimator):
         """The kind, or the class of a module."""
         return type(self.kind).__name__ if self.own else self.kind
 
-    @property
-    def own_validation(self) -> bool:
-        """Whether ``validation`` names nodes, and is no share."""
-        return bool(np.ndim(self.validation))
-
     def check(self) -> None:
         """Refuse what cannot be trained."""
         if not self.own and self.kind not in NETWORKS:
@@ -81,8 +75,7 @@ class Network(BaseEstimator):
             raise ValueError(f"widths={self.widths!r} is not a list of layer sizes; give one such as (64, 32).")
         for width in () if self.widths is None else self.widths:
             check_count(width, "widths", 1)
-        share = 0.0 if self.own_validation else self.validation
-        if not (self.learning_rate > 0 and self.weight_decay >= 0 and 0 <= share < 1):
+        if not (self.learning_rate > 0 and self.weight_decay >= 0 and 0 <= self.validation < 1):
             raise ValueError(
                 f"learning_rate={self.learning_rate}, weight_decay={self.weight_decay}, validation={self.validation}: "
                 "the first must be positive, the second not negative, the third a share from 0 to below 1."

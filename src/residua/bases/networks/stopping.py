@@ -10,42 +10,12 @@ the step it is not.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
-from residua.arrays import as_flags
 from residua.bases.base import State
-from residua.graph.alignment import has_ids
-from residua.validation import MIN_LABELS
 
 FOLDS = 20  # at most: parts of the labels, each judged at the step that the others choose
-
-
-def validation_nodes(validation: Any, n: int | None = None) -> np.ndarray:
-    """Return positions of the nodes of ``validation``, which is flags (n,) in order or a tuple of positions."""
-    if isinstance(validation, tuple):
-        return np.asarray(validation, int)
-    if has_ids(validation):
-        raise ValueError("validation is indexed by ids; give it in order: validation.loc[graph.nodes].to_numpy().")
-    flags = as_flags(validation, "validation")
-    if flags.dtype != bool or flags.shape != (len(flags) if n is None else n,):
-        raise ValueError(
-            f"validation has shape {flags.shape} and dtype {flags.dtype}; give a share of the labels, or flags "
-            f"{'(n,)' if n is None else (n,)} that are True at the nodes to stop on."
-        )
-    return np.flatnonzero(flags)
-
-
-def validation_labels(validation: Any, labels: np.ndarray, n: int) -> np.ndarray:
-    """Return those of ``labels``, positions of nodes out of n, that are among the nodes of ``validation``."""
-    chosen = np.intersect1d(labels, validation_nodes(validation, n))
-    if not len(chosen) or len(labels) - len(chosen) < MIN_LABELS:
-        raise ValueError(
-            f"validation chooses {len(chosen)} of {len(labels)} labels; y must have labels at the nodes to learn from "
-            f"(at least {MIN_LABELS}) and at those of validation: np.where(known | validation, y, np.nan)."
-        )
-    return chosen
 
 
 class EarlyStopping:

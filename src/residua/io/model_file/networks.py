@@ -11,7 +11,6 @@ import numpy as np
 
 from residua.bases.networks.base import NetworkBase
 from residua.bases.networks.settings import Network
-from residua.bases.networks.stopping import validation_nodes
 from residua.graph import Graph
 from residua.io.model_file.container import ModelFileError, damaged
 from residua.io.model_file.values import Arrays, Table, plain_or_none
@@ -83,8 +82,6 @@ def pack_settings(settings: Network) -> dict[str, Any]:
     """Return a ``Network`` by its parameters."""
     packed = settings.get_params(deep=False)
     packed["kind"] = packed["kind"] if isinstance(packed["kind"], str) else MODULE
-    if settings.own_validation:
-        packed["validation"] = tuple(validation_nodes(settings.validation).tolist())
     packed["widths"] = None if packed["widths"] is None else tuple(packed["widths"])
     return {name: plain_or_none(value, f"network {name}") for name, value in packed.items()}
 
@@ -93,9 +90,8 @@ def unpack_settings(table: Table, module: Any) -> Network:
     fields = dict(table)
     if fields.get("kind") == MODULE:
         fields["kind"] = need_module(module)
-    for name in ("widths", "validation"):
-        if type(fields.get(name)) is list:
-            fields[name] = tuple(fields[name])
+    if type(fields.get("widths")) is list:
+        fields["widths"] = tuple(fields["widths"])
     if fields.keys() != Network().get_params().keys():
         raise damaged(f"network has settings {one_line(sorted(fields))}")
     settings = Network(**fields)
