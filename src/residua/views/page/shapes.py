@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 
 from residua.graph.alignment import has_ids
-
 from residua.maps import OTHERS, PARQUET, read_map
 
 Ring = np.ndarray
