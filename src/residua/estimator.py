@@ -74,8 +74,8 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         extra ``gnn``, "linear" does not. A linear base is fitted together with the correlation by generalised least
         squares, and so is "splines", a smooth curve of each feature; "trees" (scikit-learn's boosted trees) or a
         scikit-learn regressor is cross-fitted and its out-of-fold residuals are correlated; a network is trained
-        through the likelihood. A torch module is called as ``module(x, edge_index)``, with ``edge_weight`` and ``edge_attr`` where its
-        ``forward`` takes them.
+        through the likelihood. A torch module is called as ``module(x, edge_index)``, with ``edge_weight`` and
+        ``edge_attr`` where its ``forward`` takes them.
     correlation : "learned", "propagate" or None
         Learned strength and sign of the residuals' correlation; label propagation of them (alpha = 1); or none.
     training : "joint", "post-hoc" or "paper"
