@@ -115,6 +115,7 @@ def test_docstring_examples_hold(name):
         module = import_module(name)
     except ModuleNotFoundError as missing:
         pytest.skip(f"{missing.name} is not installed")
+    need_optional("".join(re.findall(r">>> (.*\n)", Path(module.__file__).read_text(encoding="utf-8"))))
     failed, _ = doctest.testmod(module)
     assert not failed
 
