@@ -170,4 +170,5 @@ def test_a_geodataframe_is_x_and_its_geometry_is_no_feature():
     assert list(model.feature_names_in_) == ["column", "row"]
     np.testing.assert_array_equal(model.predict(known="predict"), plain.predict(known="predict"))
     other = Graph.from_geopandas(gdf, "rook")
-    np.testing.assert_array_equal(model.predict(gdf, graph=other), model.predict(gdf[["column", "row"]], graph=other))
+    plain = model.predict(gdf[["column", "row"]], y, graph=other)
+    np.testing.assert_array_equal(model.predict(gdf, y, graph=other), plain)

@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
+from residua.caller import warn
 from residua.graph import adjacency, growth
 from residua.graph.adjacency import CSR
 from residua.graph.alignment import align
@@ -305,6 +306,8 @@ class Graph(Constructors, Workspace):
             raise ValueError("nodes and edges name nothing that is new; give at least one of them.")
         features = growth.grown_features(self.features, nodes, ids) if len(ids) > self.n_nodes else self.features
         graph = self._from_csr(ids, growth.grown_matrices(self, ids, rows))
+        if self.edge_attr is not None:
+            warn("edge_attr is not kept where a graph grows; set that of all edges anew by with_edge_attr.")
         return replace(graph if features is None else graph.with_features(features), grown=True)
 
     def arrays(self) -> dict[str, np.ndarray]:

@@ -190,3 +190,13 @@ def test_attributes_are_kept_in_a_model_file_and_asked_for_by_another_graph(tmp_
     np.testing.assert_array_equal(loaded.predict(), model.predict())
     X, graph = other.x, Graph.from_pyg(other)
     np.testing.assert_array_equal(loaded.predict(X, graph=graph), model.predict(X, graph=graph))
+
+
+def test_attributes_that_a_grown_graph_does_not_keep_are_said():
+    graph = Graph.from_edges(["a", "b"], ["b", "c"]).with_edge_attr(["a", "b"], ["b", "c"], [1.0, 2.0])
+    with pytest.warns(UserWarning, match="edge_attr is not kept where a graph grows; set that of all edges anew"):
+        grown = graph.with_nodes(edges=[("c", "d")])
+    assert grown.edge_attr is None
+    again = grown.with_edge_attr(["a", "b", "c"], ["b", "c", "d"], [1.0, 2.0, 3.0])
+    np.testing.assert_array_equal(again.edge_attr[:, 0], [1, 1, 2, 2, 3, 3])
+    assert graph.with_features(np.ones((3, 1))).edge_attr is graph.edge_attr
