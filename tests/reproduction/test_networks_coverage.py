@@ -1,5 +1,7 @@
 """The study of networks' standard deviations: what it writes, and the figures that are published."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,10 @@ pytest.importorskip("torch")
 
 from residua.reproduction import networks_coverage
 from residua.reproduction.registry import Options
-from residua.reproduction.runs import Task
+from residua.reproduction.runs import Task, read
+from residua.reproduction.summary import markdown_table
+
+RESULTS = Path(__file__).parents[2] / "docs" / "results"
 
 
 def test_a_smoke_test_has_a_line_for_each_data_set_and_method(tmp_path):
@@ -38,3 +43,30 @@ def test_beta_from_labels_not_learned_from_covers_more_and_leaves_the_means():
     covered, before = (networks_coverage.coverage(found, name).mean() for name in ("inside", "inside_all_labels"))
     assert before < 84
     assert 86 < covered < 94
+
+
+# The published figures
+
+
+@pytest.fixture(scope="module")
+def published():
+    return read(RESULTS / "networks-coverage.jsonl")
+
+
+def test_the_page_is_that_of_the_records(published):
+    page = (RESULTS / "networks-coverage.md").read_text(encoding="utf-8")
+    order = {name: k for k, name in enumerate(networks_coverage.SETS)}
+    body = sorted(networks_coverage.summary(published), key=lambda row: (order[row[0]], int(row[1])))
+    assert len(body) == len(networks_coverage.SETS) * len(networks_coverage.METHODS)
+    assert markdown_table(networks_coverage.HEAD, body) in page
+
+
+def test_gaussian_intervals_of_networks_cover_what_they_promise(published):
+    for dataset, members, seeds, covered, *_ in networks_coverage.summary(published):
+        assert int(seeds) >= (60 if dataset in networks_coverage.SIMULATED else 12)
+        assert 88 <= float(covered) <= 92, f"{dataset}, {members} member(s)"
+
+
+def test_residuals_at_labels_learned_from_did_not(published):
+    rows = [row for row in networks_coverage.summary(published) if row[0] in networks_coverage.SIMULATED]
+    assert max(float(row[6]) for row in rows) < 86
