@@ -45,6 +45,8 @@ def search(profile: Profile, start: np.ndarray | None = None, rough: bool = Fals
         With the probes that it took.
     """
     a = _search(profile, start, rough)
+    if start is not None and not rough and _worse_than_none(profile, a):
+        a = _search(profile, None, rough)
     while (sharper := _sharper(profile, a, rough)) is not None:
         doubtful = _doubtful(profile, a)
         profile = profile.with_ratio(sharper)
@@ -52,6 +54,11 @@ def search(profile: Profile, start: np.ndarray | None = None, rough: bool = Fals
     if not rough and not profile.ratio.exact:
         a = _settled(profile, _polished(profile, a))
     return profile.likelihood.rows.agree(a), profile
+
+
+def _worse_than_none(profile: Profile, a: np.ndarray) -> bool:
+    """Whether no correlation at all is likelier than this one: a local optimum, as flat ends have."""
+    return bool(profile.likelihood.rows.agree(profile.omega(a) > profile.omega(np.zeros(profile.p))))
 
 
 def _doubtful(profile: Profile, a: np.ndarray) -> bool:
@@ -120,7 +127,8 @@ def _search_line(profile: Profile, start: np.ndarray | None, rough: bool, reach:
     values = agree([profile.omega(a) for a in grid])
     best = int(np.argmin(values))
     if start is not None and best in (0, len(grid) - 1) and abs(grid[best]) < A_MAX:
-        return _search_line(profile, grid[best : best + 1], rough, 2 * reach)  # it has moved far
+        # It has moved far. Wider steps may pass over an optimum, which only training, that goes on, can afford.
+        return _search_line(profile, grid[best : best + 1] if rough or reach < 0.5 else None, rough, 2 * reach)
     # Eigenvalues are known to 1e-13 or so, at a distance of 1e-6 to the limit.
     if max(values) - min(values) < 1e-7 * profile.n:
         return np.zeros(1)  # no edge joins what is known: the labels do not speak of alpha

@@ -1,0 +1,48 @@
+"""A search that starts near an alpha ends at the likelihood's maximum all the same, wherever it starts."""
+
+import numpy as np
+import pytest
+
+from graphs import small_world
+from residua import GraphRegressor, Network
+from residua.field import Likelihood, correlator
+from residua.field.profile import Profile
+from residua.field.search import search
+
+STARTS = (-5.0, -3.0, -1.5, 0.1, 1.5, 3.0, 5.0)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_far_from_the_start_the_optimum_is_that_of_a_search_everywhere(seed):
+    """Residuals without correlation: near -1 and 1 the likelihood is flat, and wide steps pass over its maximum."""
+    c = small_world(n=120, degree=6, share=0.5, seed=3)
+    profile = Profile(Likelihood(c.graph, c.labelled), np.random.default_rng(seed).standard_normal(c.labelled.sum()))
+    best = profile.omega(search(profile)[0])
+    for start in STARTS:
+        assert profile.omega(search(profile, np.array([start]))[0]) < best + 1e-3, f"started at {start}"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_two_types_end_no_worse_than_without_a_correlation(seed):
+    c = small_world(n=80, degree=6, share=0.5, seed=3, types=2)
+    profile = Profile(Likelihood(c.graph, c.labelled), np.random.default_rng(seed).standard_normal(c.labelled.sum()))
+    for start in ((5.0, 5.0), (-5.0, 5.0), (5.0, -5.0), (-5.0, -5.0)):
+        assert profile.omega(search(profile, np.array(start))[0]) <= profile.omega(np.zeros(2)), f"started at {start}"
+
+
+def test_a_network_s_alpha_is_the_maximum_although_training_ended_far_from_it(monkeypatch):
+    pytest.importorskip("torch")
+    c = small_world(n=120, degree=6, share=0.5, seed=3)
+    rng = np.random.default_rng(1)
+    X, y = rng.standard_normal((c.n, 2)), np.where(c.labelled, rng.standard_normal(c.n), np.nan)
+    whole = correlator.maximise_likelihood
+
+    def from_afar(profile, edge_types, start, bartlett):
+        return whole(profile, edge_types, np.full_like(start, 5.0), bartlett)
+
+    found = []
+    for how in (whole, from_afar):
+        monkeypatch.setattr(correlator, "maximise_likelihood", how)
+        model = GraphRegressor(Network("hops", epochs=10)).fit(X, y, graph=c.graph)
+        found.append((model.alpha_["edge"], model.correlation_.p_value))
+    np.testing.assert_allclose(found[1], found[0], atol=1e-3)
