@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
+import dense
 from graphs import small_world
 from residua import GraphRegressor, Network
 from residua.field import Likelihood, correlator
+from residua.field.precision import A_MAX
 from residua.field.profile import Profile
 from residua.field.search import search
 
@@ -20,6 +22,17 @@ def test_far_from_the_start_the_optimum_is_that_of_a_search_everywhere(seed):
     best = profile.omega(search(profile)[0])
     for start in STARTS:
         assert profile.omega(search(profile, np.array([start]))[0]) < best + 1e-3, f"started at {start}"
+
+
+@pytest.mark.parametrize("rough", [False, True])
+def test_a_start_at_the_limit_stays_there_where_that_is_the_optimum(rough):
+    """With triangles nothing is singular at -1, and the likelihood is flat there; the labels speak all the same."""
+    c = small_world(n=120, degree=6, share=0.7, seed=3)
+    r = dense.draw(c.S, [-1.0], 1.0, np.random.default_rng(1))[0]
+    profile = Profile(Likelihood(c.graph, c.labelled), r[c.labelled])
+    found = search(profile, np.array([-A_MAX]), rough)[0]
+    assert np.tanh(found[0]) < -0.999
+    assert profile.omega(found) < profile.omega(np.zeros(1)) - 4
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -131,6 +131,8 @@ def _search_line(profile: Profile, start: np.ndarray | None, rough: bool, reach:
         return _search_line(profile, grid[best : best + 1] if rough or reach < 0.5 else None, rough, 2 * reach)
     # Eigenvalues are known to 1e-13 or so, at a distance of 1e-6 to the limit.
     if max(values) - min(values) < 1e-7 * profile.n:
+        if start is not None:
+            return _search_line(profile, None, rough)  # flat here, as it is near -1 and 1
         return np.zeros(1)  # no edge joins what is known: the labels do not speak of alpha
     bounds = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
 
