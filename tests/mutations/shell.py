@@ -103,12 +103,12 @@ SHELL = [
         ("weights of one network of a stack", "value.detach()[k] for value", "value.detach()[0] for value"),
     ),
     *changes(
-        "bases/networks/stopping.py",
+        "bases/stopping.py",
         "tests/bases/networks/test_stopping.py::test_a_label_is_judged_at_the_best_step_of_the_others",
         ("labels judged at the step that they chose", "(sums.sum() - sums) /", "(sums.sum() - 0 * sums) /"),
     ),
     *changes(
-        "bases/networks/stopping.py",
+        "bases/stopping.py",
         "tests/bases/networks/test_training.py::test_ctrl_c_leaves_the_best_network_so_far",
         ("best network kept", "if not value < self.lowest:", "if False:"),
     ),

@@ -79,6 +79,27 @@ class BatchLoss(Resumable, Protocol):
         """Move alpha and beta, given residuals r at all labels."""
 
 
+class FoldFields(Protocol):
+    """Fields of the residuals of k models at once, each of which knows other labels; they share alpha.
+
+    Attributes
+    ----------
+    alpha : ndarray of shape (edge types,)
+        Correlation of the residuals; empty for none.
+    """
+
+    alpha: np.ndarray
+
+    def set_alpha(self, alpha: np.ndarray) -> None:
+        """Go over to another alpha (edge types,)."""
+
+    def complete(self, R: np.ndarray, known: np.ndarray | None = None) -> np.ndarray:
+        """Fill columns R (n, k) with conditional means where they are not known (n, k); return G times them."""
+
+    def grams(self, group: np.ndarray, groups: int) -> np.ndarray:
+        """Return ``C' G C`` (k, groups, groups), C the indicators of the groups (n, k) of nodes."""
+
+
 class FittedCorrelation(Protocol):
     """What a base reads of a correlation that was fitted together with it.
 
@@ -107,6 +128,12 @@ class CorrelationModel(Protocol[Fit_co]):
 
     def paper_objective(self, lbfgs: bool = False) -> BatchLoss:
         """Return the paper's own updates on all labelled nodes."""
+
+    def fold_fields(self, known: np.ndarray) -> FoldFields:
+        """Return the fields of models that know the labels ``known`` (n, k) each, alpha 0 to begin with."""
+
+    def rough_alpha(self, r: np.ndarray) -> np.ndarray:
+        """Return the likeliest alpha (edge types,) of residuals r (|L|,) around a level, for the way of a training."""
 
     def at(self, y: np.ndarray, a: np.ndarray, beta: float) -> Fit_co:
         """Return the correlation of y (|L|,) with alpha = tanh(a) and beta as a training left them."""

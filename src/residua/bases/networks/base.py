@@ -14,7 +14,7 @@ from residua.bases.base import Base, BatchLoss, CorrelationModel, Fit, Outcome, 
 from residua.bases.neighbours import neighbour_features
 from residua.bases.networks.architectures import ROWWISE, Inputs, make_network, outputs
 from residua.bases.networks.checkpoint import Checkpoint, Section, checksum
-from residua.bases.networks.progress import Report, progress, report_on
+from residua.bases.progress import Report, progress, report_on
 from residua.bases.networks.settings import Network
 from residua.bases.networks.stack import stack, worth_stacking
 from residua.bases.networks.training import Learner, PaperSchedule, Schedule, SquaredError, train, train_paper
