@@ -1,6 +1,6 @@
 """Training together with the correlation against correcting afterwards: accuracy, intervals and CPU seconds.
 
-    python -m benchmarks.joint [--first-seed 41] [--seeds 10] [--data election,anaheim] [--bases "trees;trees, post hoc"]
+    python -m benchmarks.joint [--first-seed 41] [--seeds 10] [--data election] [--bases "trees;trees, post hoc"]
 
 60 % of the labels are known, half of the others are predicted and scored: R2, coverage of Gaussian and conformal 90 %
 intervals, negative log-likelihood and CRPS of labels in units of their standard deviation, CPU seconds of fit, means,
@@ -49,7 +49,9 @@ def score(name: str, data: Dataset, seed: int) -> list[float]:
     base, training = BASES[name]
     split = random_split(data.graph.n_nodes, seed)
     begin = time.process_time()
-    model = GraphRegressor(base, training=training, random_state=seed).fit(data.X, split.known(data.y), graph=data.graph)
+    model = GraphRegressor(base, training=training, random_state=seed).fit(
+        data.X, split.known(data.y), graph=data.graph
+    )
     mean, std = (column[split.test] for column in model.predict(return_std=True))
     lower, upper = (end[split.test] for end in model.predict_interval(coverage=COVERAGE))
     seconds, truth = time.process_time() - begin, data.y[split.test]
@@ -73,9 +75,13 @@ def main() -> None:
         score(base, loaded[sets[0]], seeds[0])  # compiles what it needs
         found = np.array([[score(base, loaded[name], seed) for seed in seeds] for name in sets])
         means = found.mean(axis=1)
-        print(f"\n{base}, seeds {seeds[0]} to {seeds[-1]}\n\n| | {' | '.join(SCORES)} |\n|" + "---|" * (len(SCORES) + 1))
+        print(
+            f"\n{base}, seeds {seeds[0]} to {seeds[-1]}\n\n| | {' | '.join(SCORES)} |\n|" + "---|" * (len(SCORES) + 1)
+        )
         for name, row in zip((*sets, "mean"), (*means, means.mean(axis=0)), strict=True):
-            print(f"| {name} | {row[0]:.4f} | {row[1]:.3f} | {row[2]:.3f} | {row[3]:.3f} | {row[4]:.3f} | {row[5]:.2f} |")
+            print(
+                f"| {name} | {row[0]:.4f} | {row[1]:.3f} | {row[2]:.3f} | {row[3]:.3f} | {row[4]:.3f} | {row[5]:.2f} |"
+            )
 
 
 if __name__ == "__main__":

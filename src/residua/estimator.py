@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 
 from residua.bases.base import Base, Outcome, Task
@@ -26,12 +27,14 @@ from residua.graph import Graph
 from residua.linalg import Strategy
 from residua.predictor import Predictor
 from residua.validation import (
+    MIN_LABELS,
     check_choice,
     check_count,
     check_features,
     check_fitted,
     check_graph,
     check_known_values,
+    check_nodes,
     check_together,
 )
 
@@ -63,14 +66,14 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         "sage-gcn", "sage-max", "sage-pool", a scikit-learn regressor, a torch module or a ``Network``. The default,
         "hops", is as good as any single one over the data sets of the paper; it is a network and needs
         the extra ``gnn``, "linear" does not. A linear base is fitted together with the correlation by generalised least
-        squares; "trees" (scikit-learn's boosted trees) or a scikit-learn regressor is cross-fitted and its out-of-fold
-        residuals are correlated; a network is trained through the likelihood. A torch module is called as ``module(x,
+        squares; "trees" are boosted, and networks trained, through the likelihood; a scikit-learn regressor is
+        cross-fitted and its out-of-fold residuals are correlated. A torch module is called as ``module(x,
         edge_index)``.
     correlation : "learned", "propagate" or None
         Learned strength and sign of the residuals' correlation; label propagation of them (alpha = 1); or none.
     training : "joint", "post-hoc" or "paper"
-        Networks only: through the likelihood; by squared error, the correlation afterwards; or by the mini-batches of
-        the paper.
+        Networks and trees: through the likelihood; by squared error, the correlation afterwards; or, networks only, by
+        the mini-batches of the paper.
     ensemble : int
         Networks only: how many networks are averaged.
     logdet : "auto", Eigen, Cholesky or Lanczos
@@ -99,6 +102,9 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         Training graph, features (n, d) and labels (n,), NaN where unknown.
     outcome_ : Outcome
         What the base leaves over at the labelled nodes.
+    history_ : DataFrame
+        How a training that stops early went: step or round, error at the labels that it is stopped on, alpha; not kept
+        in model files.
     n_features_in_, feature_names_in_ : int, array of str
         Number and names of the features, as in scikit-learn.
     recipe_ : Recipe
@@ -136,7 +142,9 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         self.random_state = random_state
         self.checkpoint = checkpoint
 
-    def fit(self, X: Any, y: Any, *, graph: Graph | None = None) -> GraphRegressor:
+    def fit(
+        self, X: Any, y: Any, *, graph: Graph | None = None, validation: Any = None, verbose: bool = False
+    ) -> GraphRegressor:
         """Learn from the known labels.
 
         Parameters
@@ -148,6 +156,11 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
             Labels, NaN where unknown; a Series is matched as X is.
         graph : Graph
             The graph, of n nodes.
+        validation : (n,) array of bool, or ids of nodes, optional
+            Labelled nodes that a training which stops early is stopped on, and that it does not learn from: "trees" and
+            networks. By default they are drawn at random.
+        verbose : bool
+            Print how such a training goes.
 
         Returns
         -------
@@ -159,7 +172,8 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         X, y = check_together(graph, X, y=y)
         y, labelled = check_known_values(y, graph, "y")
         X, names = check_features(X, graph, optional=not find_base(self.base).features)
-        task = Task(graph, X, y, labelled, self.folds, self.random_state, self.checkpoint)
+        stop_on = None if validation is None else _validation_labels(validation, graph, labelled, base)
+        task = Task(graph, X, y, labelled, self.folds, self.random_state, self.checkpoint, stop_on, verbose)
         learned = self.correlation == "learned"
         correlate = Correlator(graph, labelled, self.logdet, self.random_state) if learned else None
         outcome = base.fit(task, correlate)
@@ -187,6 +201,12 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
     X_: np.ndarray = _read("X")
     y_: np.ndarray = _read("y")
     outcome_: Leftover = _read("outcome")
+
+    @property
+    def history_(self) -> pd.DataFrame:
+        """How the training went, one row a step; no rows for a base that is fitted in one go, or from a model file."""
+        return pd.DataFrame(list(self._field.outcome.history))
+
     n_features_in_: int = _read("n_features")
     feature_names_in_: np.ndarray = _read("feature_names", "X of the fit had no names of columns.")
 
@@ -278,6 +298,20 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         from residua.views.notebook import model_html
 
         return model_html(self)
+
+
+def _validation_labels(validation: Any, graph: Graph, labelled: np.ndarray, base: Base) -> np.ndarray:
+    """Return the mask (n,) of validation labels, given as one or as ids of nodes."""
+    if not base.stops_early:
+        raise ValueError(f'base "{base.name}" has no training to stop early; leave validation out.')
+    chosen = check_nodes(validation, graph, "validation")
+    if not (chosen & labelled).any() or (chosen & ~labelled).any():
+        count = int((chosen & ~labelled).sum())
+        found = f"{count} nodes whose label is unknown" if count else "no node"
+        raise ValueError(f"validation has {found}; choose some of the nodes with a known label.")
+    if (labelled & ~chosen).sum() < MIN_LABELS:
+        raise ValueError(f"validation leaves {(labelled & ~chosen).sum()} labels to learn from; choose fewer nodes.")
+    return chosen
 
 
 def check_parameters(model: GraphRegressor) -> Base:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from sklearn.exceptions import NotFittedError
 
-from residua.arrays import as_floats
+from residua.arrays import as_flags, as_floats
 from residua.caller import warn
 from residua.graph import Graph
 from residua.graph.alignment import align, align_together, has_ids
@@ -87,6 +87,24 @@ def _no_squares(size: float, name: str) -> ValueError:
 def other_units(size: float, name: str) -> str:
     """Return the advice to give numbers as large or as small as this in units in which they are near 1."""
     return f"give it in other units, such as {name} * {10.0 ** -np.floor(np.log10(size)):.0e}."
+
+
+def check_nodes(nodes: Any, graph: Graph, name: str) -> np.ndarray:
+    """Return a mask (n,) of nodes, given as a mask in their order, as one by id, or as a list of ids."""
+    mask = as_flags(align(nodes, graph.nodes, name) if isinstance(nodes, pd.Series) else nodes, name)
+    if mask.dtype == bool:
+        if mask.shape != (graph.n_nodes,):
+            raise ValueError(
+                f"{name} has shape {mask.shape} but graph has {graph.n_nodes} nodes; give one flag for each."
+            )
+        return mask
+    at = pd.Index(graph.nodes, tupleize_cols=False).get_indexer(pd.Index(list(nodes), tupleize_cols=False))
+    if (at < 0).any():
+        which = show(list(nodes)[int((at < 0).argmax())])
+        raise ValueError(f"{name} names {which}, which is no node of the graph; give ids, or a flag for each node.")
+    chosen = np.zeros(graph.n_nodes, bool)
+    chosen[at] = True
+    return chosen
 
 
 def check_together(graph: Any, X: Any, **labels: Any) -> list[Any]:

@@ -14,7 +14,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -159,6 +159,10 @@ class Task:
         Seed of everything random.
     checkpoint : path or None
         File in which a training is kept.
+    validation : ndarray of bool, shape (n,), optional
+        Labels that no training learns from and all stop on.
+    verbose : bool
+        Whether to print how a training goes.
     """
 
     graph: Graph
@@ -168,6 +172,8 @@ class Task:
     folds: int
     random_state: int
     checkpoint: str | os.PathLike[str] | None = None
+    validation: np.ndarray | None = None
+    verbose: bool = False
 
     @property
     def labels(self) -> np.ndarray:
@@ -194,6 +200,9 @@ class Outcome(Generic[Fit_co]):
     optimism : ndarray of shape (members,), optional
         How many times the squared errors at those labels are larger where they had no say in when to stop a training;
         not kept in model files.
+    history : tuple of dict
+        How a training went: its step or round, the error that it is stopped on, and what else there is to tell;
+        not kept in model files.
     """
 
     residual: np.ndarray
@@ -202,6 +211,7 @@ class Outcome(Generic[Fit_co]):
     members: np.ndarray | None = None
     out_of_sample: np.ndarray | None = None
     optimism: np.ndarray | None = None
+    history: tuple[dict[str, Any], ...] = ()
 
 
 def mean_where(values: np.ndarray, chosen: np.ndarray) -> np.ndarray:
@@ -233,9 +243,12 @@ class Base(ABC):
     ----------
     name : str
         How it is called in tables and messages.
+    stops_early : bool
+        Whether its training is stopped by errors at labels that it did not learn from.
     """
 
     name: str
+    stops_early: bool = False
 
     def fit(self, task: Task, correlation: CorrelationModel[Fit] | None) -> Outcome[Fit]:
         """Learn from ``task``, and leave residuals with their correlation where a model of it is given.

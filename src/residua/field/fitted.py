@@ -68,6 +68,10 @@ class Leftover(Protocol):
     def optimism(self) -> np.ndarray | None:
         """(k,) how many times squared errors at those labels are larger if they had no say in when to stop."""
 
+    @property
+    def history(self) -> tuple[dict[str, Any], ...]:
+        """How the training went, one entry a step; empty where there is none to tell of."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FittedField(Workspace):

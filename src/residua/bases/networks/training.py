@@ -20,8 +20,8 @@ from torch.optim import Adam, Optimizer
 from residua.bases.base import BatchLoss, Resumable, State, TrainingLoss
 from residua.bases.networks.architectures import Inputs, outputs
 from residua.bases.networks.checkpoint import Section, under
-from residua.bases.progress import Report
 from residua.bases.networks.stack import Stack
+from residua.bases.progress import Report
 from residua.bases.stopping import EarlyStopping
 
 

@@ -78,7 +78,7 @@ class TreesBase(Base):
         Linear part or not, round, error and alpha, one entry a round.
     """
 
-    name = "trees"
+    name, stops_early = "trees", True
     bins: Bins
     ensemble: Ensemble
     x_centre: np.ndarray
@@ -103,21 +103,21 @@ class TreesBase(Base):
         unseen = np.concatenate([~t.problem.known[task.labelled].T for t in trainings])
         out_of_fold = mean_where(members, unseen)
         if correlation is None or not self.joint:
-            return Outcome(out_of_fold, out_of_fold)
+            return Outcome(out_of_fold, out_of_fold, history=tuple(self.history))
         a = np.arctanh(np.mean([t.best.alpha for t in trainings], axis=0))
         optimism = np.concatenate([np.full(t.problem.boosters, t.stopping.optimism) for t in trainings])
         unknown = np.full_like(out_of_fold, np.nan)
-        return Outcome(members.mean(axis=0), unknown, correlation(out_of_fold, start=a), members, unseen, optimism)
+        fit = correlation(out_of_fold, start=a)
+        return Outcome(members.mean(axis=0), unknown, fit, members, unseen, optimism, tuple(self.history))
 
     def _trained(self, task: Task, correlation: CorrelationModel[Fit] | None) -> list[Training]:
         """Train boosters without a linear part, and with one where there are labels enough for its coefficients."""
         codes, Z = self.bins.codes(task.X), self._columns(task.X)
-        fold = _folds(task)
-        k = int(fold.max()) + 1
+        fold, k = _folds(task)
         y = (task.y - self.y_centre) / self.y_spread
         widths = [1] + [Z.shape[1]] * (LABELS_A_COLUMN * Z.shape[1] <= len(task.labels))
-        trainings = []
-        with progress("boosting trees") as advance:
+        trainings: list[Training] = []
+        with progress("boosting trees", task.verbose) as advance:
             for width in widths:
                 problem = Problem(codes, self.bins.categorical, np.ascontiguousarray(Z[:, :width]), y, fold, k)
 
@@ -146,13 +146,17 @@ class TreesBase(Base):
         return self._scaled(self.ensemble.predict(self.bins.codes(X), self._columns(X)))
 
 
-def _folds(task: Task) -> np.ndarray:
-    """Return the fold (n,) of each label, -1 where there is none."""
-    fold = np.full(len(task.y), -1)
-    parts = KFold(min(task.folds, len(task.labels)), shuffle=True, random_state=task.random_state)
-    for k, (_, left_out) in enumerate(parts.split(task.labels)):
-        fold[task.labels[left_out]] = k
-    return fold
+def _folds(task: Task) -> tuple[np.ndarray, int]:
+    """Return the fold (n,) of each label, -1 where there is none, and how many folds; those of validation come last."""
+    fold, labels = np.full(len(task.y), -1), task.labels
+    if task.validation is not None:
+        labels = labels[~task.validation[labels]]
+    parts = KFold(min(task.folds, len(labels)), shuffle=True, random_state=task.random_state)
+    for k, (_, left_out) in enumerate(parts.split(labels)):
+        fold[labels[left_out]] = k
+    if task.validation is not None:
+        fold[task.validation] = parts.get_n_splits()
+    return fold, parts.get_n_splits()
 
 
 def _joined(trainings: list[Training], columns: int) -> Ensemble:

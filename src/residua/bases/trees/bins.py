@@ -1,4 +1,4 @@
-"""Columns as codes from 0 to 255, which is all that trees see: quantiles of numbers, categories, and what is missing."""
+"""Columns as codes from 0 to 255, all that trees see: quantiles of numbers, categories, and what is missing."""
 
 from __future__ import annotations
 

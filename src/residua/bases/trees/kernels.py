@@ -94,7 +94,7 @@ def grow(
     """Grow one tree on ``rows``, the leaf of the largest gain first.
 
     Returns the column (leaves - 1,) of each split, its table (leaves - 1, 256) of codes that go left, and its children
-    (leaves - 1, 2): a split where positive or zero, leaf -c - 1 where negative. A split that is not there has column -1.
+    (leaves - 1, 2): a split where not negative, else leaf -c - 1. A split that is not there has column -1.
     """
     d = codes.shape[1]
     feature = np.full(leaves - 1, -1, np.int16)
@@ -146,7 +146,9 @@ def grow(
 
 
 @compiled
-def find_leaves(codes: np.ndarray, feature: np.ndarray, tables: np.ndarray, children: np.ndarray, out: np.ndarray) -> None:
+def find_leaves(
+    codes: np.ndarray, feature: np.ndarray, tables: np.ndarray, children: np.ndarray, out: np.ndarray
+) -> None:
     """Fill out (n,) with the leaf of each row of codes."""
     if feature[0] < 0:
         out[:] = 0
@@ -160,7 +162,12 @@ def find_leaves(codes: np.ndarray, feature: np.ndarray, tables: np.ndarray, chil
 
 @compiled
 def add_trees(
-    codes: np.ndarray, feature: np.ndarray, tables: np.ndarray, children: np.ndarray, values: np.ndarray, out: np.ndarray
+    codes: np.ndarray,
+    feature: np.ndarray,
+    tables: np.ndarray,
+    children: np.ndarray,
+    values: np.ndarray,
+    out: np.ndarray,
 ) -> None:
     """Add what trees (T, splits) with leaf values (T, leaves) say of each row of codes to out (n,)."""
     for t in range(len(feature)):

@@ -20,6 +20,7 @@ from residua.bases.base import Base, Outcome
 from residua.bases.linear import LinearBase
 from residua.bases.registry import find_base, make_base
 from residua.bases.scikit import ScikitBase
+from residua.bases.trees.base import TreesBase
 from residua.estimator import GraphRegressor, check_parameters
 from residua.extras import needs
 from residua.field.fitted import FittedBase, FittedField
@@ -31,6 +32,7 @@ from residua.io.model_file.container import ARRAYS, ESTIMATORS, TABLE, ModelFile
 from residua.io.model_file.correlation import pack_correlation, pack_strategy, unpack_correlation, unpack_strategy
 from residua.io.model_file.estimators import pack_estimators, unpack_estimators
 from residua.io.model_file.recipe import unpack_recipe
+from residua.io.model_file.trees import pack_trees, unpack_trees
 from residua.io.model_file.values import Arrays, Table, pack_arrays, pack_table, plain, plain_or_none, restore
 from residua.linalg import Strategy
 from residua.predictor import Predictor
@@ -195,17 +197,18 @@ def _unpack(members: Mapping[str, bytes], trusted: list[str | type], module: Any
 
 
 def _unpack_outcome(base: Base, n_labelled: int, arrays: Arrays) -> Outcome:
-    """Return what the base left over; a network's errors are known at labels it was not trained on, NaN at others."""
-    network = not isinstance(base, LinearBase | ScikitBase)
-    error = arrays.take("alone", (n_labelled,), finite=not network)
+    """Return what the base left over; a member's errors are known at labels it was not trained on, NaN at others."""
+    count = len(base.ensemble.theta) if isinstance(base, TreesBase) else len(getattr(base, "members", ()))
+    several = count > 0 and (not isinstance(base, TreesBase) or "starts" in arrays.left)
+    error = arrays.take("alone", (n_labelled,), finite=not several)
     if np.isinf(error).any():
         raise damaged("an error is infinite")
     outcome: Outcome = Outcome(arrays.take("residual", (n_labelled,)), error)
-    if not network:
+    if not several:
         return outcome
     members = arrays.take("starts", (None, n_labelled))
-    if len(members) not in (1, len(getattr(base, "members", ()))):
-        raise damaged("members are not as many as networks")
+    if len(members) not in (1, count):
+        raise damaged("members are not as many as networks or boosters")
     out_of_sample = arrays.take("held", members.shape, np.int64)
     if not np.isin(out_of_sample, (0, 1)).all():
         raise damaged("held is neither true nor false")
@@ -302,6 +305,8 @@ def _pack_base(base: FittedBase, arrays: dict[str, np.ndarray], estimators: dict
     if isinstance(base, LinearBase):
         arrays |= {f"base.{name}": getattr(base, name) for name in ("coefficients", "centre", "spread")}
         return {"kind": "linear", "name": base.name}
+    if isinstance(base, TreesBase):
+        return pack_trees(base, arrays)
     if isinstance(base, ScikitBase):
         estimators["fitted"] = base.estimator
         return {"kind": "scikit"}
@@ -316,6 +321,8 @@ def _unpack_base(
         return ScikitBase(estimators["fitted"])
     if kind == "network":
         return _networks().unpack_network(table, graph, X, arrays, module)
+    if kind == "trees":
+        return unpack_trees(table, X.shape[1], arrays)
     base = make_base(table.get("name"))
     if kind != "linear" or not isinstance(base, LinearBase):
         raise damaged(f"base is {one_line(table, 80)}")
