@@ -1,13 +1,9 @@
 """One table of bases, which Python, the command line, comparisons and the memory estimate read."""
 
-import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
-from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import Ridge
 
 import residua
-from graphs import small_world
 from residua import GraphRegressor
 from residua.bases.linear import LinearBase
 from residua.bases.registry import BASES, COMPARED, NETWORKS, find_base, make_base
