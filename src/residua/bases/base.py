@@ -86,15 +86,21 @@ class FoldFields(Protocol):
     ----------
     alpha : ndarray of shape (edge types,)
         Correlation of the residuals; empty for none.
+    known : ndarray of bool, shape (n, k)
+        The labels that each model knows.
     """
 
     alpha: np.ndarray
+    known: np.ndarray
 
     def set_alpha(self, alpha: np.ndarray) -> None:
         """Go over to another alpha (edge types,)."""
 
     def complete(self, R: np.ndarray, known: np.ndarray | None = None) -> np.ndarray:
         """Fill columns R (n, k) with conditional means where they are not known (n, k); return G times them."""
+
+    def precisions(self) -> np.ndarray:
+        """Return diag(Gbar) (n, k): what the others leave of the precision of each known residual; 0 elsewhere."""
 
     def grams(self, group: np.ndarray, groups: int) -> np.ndarray:
         """Return ``C' G C`` (k, groups, groups), C the indicators of the groups (n, k) of nodes."""

@@ -111,7 +111,7 @@ def make_base(base: Any, training: str = "joint", ensemble: int = 1) -> Base:
     if kind == "regressor":
         from residua.bases.scikit import ScikitBase
 
-        return ScikitBase(base)
+        return ScikitBase(base, joint=training != "post-hoc")
     try:
         from residua.bases.networks.base import NetworkBase
         from residua.bases.networks.settings import Network

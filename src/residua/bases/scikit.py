@@ -1,6 +1,8 @@
 """Any scikit-learn regressor as a base: fitted to all labels for prediction, to folds of them for the residuals.
 
 r_i = y_i - f_k(x_i),    f_k fitted without the fold k of label i
+
+Jointly with the correlation it is refitted some times, to the labels without what their neighbours say of them.
 """
 
 from __future__ import annotations
@@ -10,7 +12,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import KFold
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import has_fit_parameter
 
+from residua.bases.backfitting import Backfitting
 from residua.bases.base import Base, CorrelationModel, Fit, Outcome, Task
 from residua.graph import Graph
 from residua.validation import other_units
@@ -25,10 +30,12 @@ class ScikitBase(Base):
     ----------
     estimator : regressor
         Its unset random states are set from that of the fit.
+    joint : bool
+        Whether it is fitted together with the correlation, by backfitting; else the correlation comes afterwards.
     """
 
-    def __init__(self, estimator: Any):
-        self.estimator = estimator
+    def __init__(self, estimator: Any, joint: bool = False):
+        self.estimator, self.joint = estimator, joint
         self.name = type(estimator).__name__
 
     def _fit(self, task: Task, correlation: CorrelationModel[Fit] | None) -> Outcome[Fit]:
@@ -36,15 +43,48 @@ class ScikitBase(Base):
         _check_single(self.estimator, y)
         rng = np.random.default_rng(task.random_state)
         folds = KFold(min(task.folds, len(y)), shuffle=True, random_state=task.random_state)
+        if self.joint and correlation is not None:
+            return self._backfit(task, correlation, folds, rng)
         residual = np.empty(len(y))
         for train, test in folds.split(X):
             residual[test] = y[test] - seeded(self.estimator, rng).fit(X[train], y[train]).predict(X[test]).ravel()
         self.estimator = seeded(self.estimator, rng).fit(X, y)
         return Outcome(residual, residual)
 
+    def _backfit(
+        self, task: Task, correlation: CorrelationModel[Fit], folds: KFold, rng: np.random.Generator
+    ) -> Outcome[Fit]:
+        X, y, blank = task.X[task.labelled], task.y[task.labelled], self.estimator
+        fold = np.empty(len(y), int)
+        for k, (_, left_out) in enumerate(folds.split(X)):
+            fold[left_out] = k
+        weigh = weight_argument(blank)
+
+        def fitted(at: np.ndarray, target: np.ndarray, weight: np.ndarray | None) -> Any:
+            weights = {} if weigh is None or weight is None else {weigh: weight[at]}
+            return seeded(blank, rng).fit(X[at], target[at], **weights)
+
+        def predicted(k: int, target: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+            return fitted(fold != k, target, weight).predict(X[fold == k]).ravel()
+
+        found = Backfitting(y, fold, task.labels, correlation, len(task.y), predicted)
+        plain, best = found.run()
+        self.estimator = fitted(np.ones(len(y), bool), best.target, best.weight)
+        fit = correlation(best.residual, start=np.arctanh(best.alpha))
+        return Outcome(best.residual, plain.residual, fit, history=tuple(found.history))
+
     def predict(self, graph: Graph, X: np.ndarray) -> np.ndarray:
         """Return what the regressor says of each row of X (n, d)."""
         return np.asarray(self.estimator.predict(X), float).ravel()
+
+
+def weight_argument(estimator: Any) -> str | None:
+    """Return the name by which ``fit`` of a regressor or a pipeline takes weights; None where it takes none."""
+    if isinstance(estimator, Pipeline):
+        name, last = estimator.steps[-1]
+        inner = weight_argument(last)
+        return None if inner is None else f"{name}__{inner}"
+    return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
 
 
 def _check_single(estimator: Any, y: np.ndarray) -> None:

@@ -10,12 +10,14 @@ from __future__ import annotations
 import numpy as np
 
 from residua.caller import warn
+from residua.field.conditional import Conditional
 from residua.field.precision import unit_precision
 from residua.graph.interface import GraphLike
 from residua.linalg import NotConverged
 from residua.linalg.kernels.masked import conditional_means, group_grams
 
 STEPS = 2000  # of conjugate gradients at most
+DRAWS = 32  # for precisions, good to a few per cent: targets and weights of a fit need no more
 
 
 class FoldFields:
@@ -32,7 +34,7 @@ class FoldFields:
     """
 
     def __init__(self, graph: GraphLike, known: np.ndarray, tol: float = 1e-3):
-        self.terms, self.known, self.tol = list(graph.operators.values()), known, tol
+        self.graph, self.terms, self.known, self.tol = graph, list(graph.operators.values()), known, tol
         self.set_alpha(np.zeros(len(self.terms)))
 
     def set_alpha(self, alpha: np.ndarray) -> None:
@@ -48,6 +50,14 @@ class FoldFields:
         if steps >= STEPS:
             warn(f"CG stopped after {steps} steps at alpha={self.alpha}, relative residual > {self.tol}.", NotConverged)
         return pulled
+
+    def precisions(self) -> np.ndarray:
+        """Return diag(Gbar) (n, k): what the others leave of the precision of each known residual; 0 elsewhere."""
+        out = np.zeros(self.known.shape)
+        alpha = dict(zip(self.graph.edge_types, self.alpha, strict=True))
+        for k, known in enumerate(self.known.T):
+            out[known, k] = Conditional(self.graph, known, alpha, draws=DRAWS, exact=False).schur_diagonal
+        return out
 
     def grams(self, group: np.ndarray, groups: int) -> np.ndarray:
         """Return ``C' G C`` (k, groups, groups) for the indicators C of the groups (n, k) of nodes."""

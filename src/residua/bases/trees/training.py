@@ -40,6 +40,10 @@ class Independent:
         R[~(self.known if known is None else known)] = 0.0
         return R.copy()
 
+    def precisions(self) -> np.ndarray:
+        """Return ones (n, k) where a column is known, zeros elsewhere."""
+        return self.known.astype(float)
+
     def grams(self, group: np.ndarray, groups: int) -> np.ndarray:
         """Return how many known nodes are in each group, on the diagonals of (k, groups, groups)."""
         counts = [np.bincount(g[known], minlength=groups) for g, known in zip(group.T, self.known.T, strict=True)]
