@@ -67,13 +67,13 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         "hops", is as good as any single one over the data sets of the paper; it is a network and needs
         the extra ``gnn``, "linear" does not. A linear base is fitted together with the correlation by generalised least
         squares; "trees" are boosted, and networks trained, through the likelihood; a scikit-learn regressor is
-        cross-fitted and its out-of-fold residuals are correlated. A torch module is called as ``module(x,
+        refitted to what neighbours leave to explain, cross-fitted. A torch module is called as ``module(x,
         edge_index)``.
     correlation : "learned", "propagate" or None
         Learned strength and sign of the residuals' correlation; label propagation of them (alpha = 1); or none.
     training : "joint", "post-hoc" or "paper"
-        Networks and trees: through the likelihood; by squared error, the correlation afterwards; or, networks only, by
-        the mini-batches of the paper.
+        Together with the correlation (networks and trees through the likelihood, a scikit-learn regressor by
+        backfitting); by squared error, the correlation afterwards; or, networks only, by the mini-batches of the paper.
     ensemble : int
         Networks only: how many networks are averaged.
     logdet : "auto", Eigen, Cholesky or Lanczos
