@@ -152,6 +152,8 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         X : (n, d) array or DataFrame
             Features of every node in the order of ``graph.nodes``; None for bases "zero" and "mean". A DataFrame whose
             index has the ids of the nodes is matched by id, in any order; the default index 0, 1, 2, .. is positions.
+            Numbers without missing values; a scikit-learn regressor or pipeline gets the table as it is (a DataFrame
+            with text, categories, dates, a sparse matrix), and "trees" take missing values, text and categories.
         y : (n,) array or Series
             Labels, NaN where unknown; a Series is matched as X is.
         graph : Graph
@@ -171,7 +173,7 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         base = check_parameters(self)
         X, y = check_together(graph, X, y=y)
         y, labelled = check_known_values(y, graph, "y")
-        X, names = check_features(X, graph, optional=not find_base(self.base).features)
+        X, names = check_features(X, graph, optional=not find_base(self.base).features, as_is=base.takes_tables)
         stop_on = None if validation is None else _validation_labels(validation, graph, labelled, base)
         task = Task(graph, X, y, labelled, self.folds, self.random_state, self.checkpoint, stop_on, verbose)
         learned = self.correlation == "learned"

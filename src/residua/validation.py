@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 
 from residua.arrays import as_flags, as_floats
@@ -18,6 +19,7 @@ from residua.linalg.rows import LOCAL, Rows
 
 MIN_LABELS = 3
 LARGEST = 1e140  # squares of numbers up to this, or of what a good fit leaves of its inverse, are floats
+Like = tuple[int, np.ndarray | None]  # number of columns, and their names
 FEW_DIGITS, GOOD_DIGITS = 256, 1e5  # steps of floats between the lowest label and the highest: too few, and enough
 
 
@@ -113,13 +115,13 @@ def check_together(graph: Any, X: Any, **labels: Any) -> list[Any]:
 
 
 def check_features(
-    X: Any, graph: Graph, *, optional: bool = False, like: tuple[int, np.ndarray | None] | None = None
-) -> tuple[np.ndarray, np.ndarray | None]:
+    X: Any, graph: Graph, *, optional: bool = False, like: Like | None = None, as_is: bool = False
+) -> tuple[Any, np.ndarray | None]:
     """Check a table of features.
 
     Parameters
     ----------
-    X : array_like of shape (n, d) or None
+    X : array_like of shape (n, d), sparse matrix or None
         Finite numbers, one row for each node: a DataFrame is matched by id, as ``residua.graph.alignment`` has it.
     graph : Graph
         The graph.
@@ -127,10 +129,12 @@ def check_features(
         Whether X may be None.
     like : (int, ndarray) tuple, optional
         Number and names of the columns that a fitted model expects.
+    as_is : bool, default False
+        Whether a base takes the table as it is: text, dates, missing values, a sparse matrix.
 
     Returns
     -------
-    features : ndarray of shape (n, d)
+    features : ndarray of shape (n, d), or as given
         No columns where X is None.
     names : ndarray of shape (d,) or None
         The column names of a DataFrame.
@@ -139,31 +143,61 @@ def check_features(
         if not optional:
             raise ValueError("X is None; this base needs features (n, d), one row for each node.")
         return np.empty((graph.n_nodes, 0)), None
-    by_id, X, names = has_ids(X), align(X, graph.nodes, "X"), None
+    by_id, X = has_ids(X), align(X, graph.nodes, "X")
+    names = _column_names(X) if isinstance(X, pd.DataFrame) else None
+    table = _as_given(X) if as_is else _as_numbers(X)
+    if table.ndim != 2 or table.shape[0] != graph.n_nodes:
+        raise ValueError(
+            f"X has shape {table.shape} but graph has {graph.n_nodes} nodes; give one row for each node, "
+            "ordered like graph.nodes or indexed by id."
+        )
+    if isinstance(table, np.ndarray) and table.dtype == float:
+        _check_finite(table, graph, by_id, names, missing=as_is)
+    width, expected = like or (table.shape[1], None)
+    if table.shape[1] != width:
+        raise ValueError(f"X has {table.shape[1]} columns but the model was fitted on {width}; give the same features.")
+    if names is not None and expected is not None and not np.array_equal(names, expected):
+        raise ValueError(
+            f"X has columns {list(names)} but the model was fitted on {list(expected)}; reorder them to match."
+        )
+    if as_is and expected is not None and isinstance(table, np.ndarray):
+        table = pd.DataFrame(table, columns=expected)
+    return table, names
+
+
+def _column_names(X: pd.DataFrame) -> np.ndarray:
+    if not X.columns.is_unique:
+        twice = list(X.columns[X.columns.duplicated()].unique())
+        raise ValueError(f"X has more than one column named {', '.join(map(repr, twice))}; give each its own name.")
+    return np.array(X.columns, dtype=object)
+
+
+def _as_numbers(X: Any) -> np.ndarray:
     if isinstance(X, pd.DataFrame):
-        names = np.array(X.columns, dtype=object)
-        if not X.columns.is_unique:
-            twice = list(X.columns[X.columns.duplicated()].unique())
-            raise ValueError(f"X has more than one column named {', '.join(map(repr, twice))}; give each its own name.")
         text = [c for c in X.columns if not pd.api.types.is_numeric_dtype(X[c])]
         if text:
             raise ValueError(f"X has columns that are not numbers: {text}; encode or drop them.")
-    array = as_floats(X, "X", "encode text columns as numbers first")
-    if array.ndim != 2 or len(array) != graph.n_nodes:
-        raise ValueError(
-            f"X has shape {array.shape} but graph has {graph.n_nodes} nodes; give one row for each node, "
-            "ordered like graph.nodes or indexed by id."
-        )
-    if not np.isfinite(array).all():
-        row, column = np.argwhere(~np.isfinite(array))[0]
+    return as_floats(X, "X", "encode text columns as numbers first")
+
+
+def _as_given(X: Any) -> Any:
+    """Return a DataFrame as it is, a sparse matrix by rows, else an array: of numbers where it holds numbers."""
+    if sp.issparse(X):
+        return sp.csr_array(X)
+    if isinstance(X, pd.DataFrame):
+        return X
+    if isinstance(X, np.ndarray) and X.dtype.kind in "OUS" and X.ndim == 2:
+        return X
+    return as_floats(X, "X", "encode text columns as numbers first")
+
+
+def _check_finite(X: np.ndarray, graph: Graph, by_id: bool, names: np.ndarray | None, missing: bool) -> None:
+    """Refuse infinite numbers, and missing ones unless they may be ``missing``."""
+    wrong = np.isinf(X) if missing else ~np.isfinite(X)
+    if wrong.any():
+        row, column = np.argwhere(wrong)[0]
         which, where = column if names is None else names[column], show(graph.nodes[row]) if by_id else row
-        raise ValueError(f"X has {array[row, column]} in row {where}, column {which}; fill or drop such values first.")
-    width, expected = like or (array.shape[1], None)
-    if array.shape[1] != width:
-        raise ValueError(f"X has {array.shape[1]} columns but the model was fitted on {width}; give the same features.")
-    if names is not None and expected is not None and not np.array_equal(names, expected):
-        raise ValueError(f"X has columns {list(names)} but the model was fitted on {list(expected)}; reorder them.")
-    return array, names
+        raise ValueError(f"X has {X[row, column]} in row {where}, column {which}; fill or drop such values first.")
 
 
 def check_choice(value: Any, choices: tuple, name: str) -> None:

@@ -154,7 +154,7 @@ class Task:
     graph : Graph
         All nodes, labelled or not.
     X : ndarray of shape (n, d)
-        Their features.
+        Their features; for a base that takes tables, a DataFrame or a sparse matrix where one was given.
     y : ndarray of shape (n,)
         Their labels, NaN where unknown.
     labelled : ndarray of shape (n,)
@@ -172,7 +172,7 @@ class Task:
     """
 
     graph: Graph
-    X: np.ndarray
+    X: Any
     y: np.ndarray
     labelled: np.ndarray
     folds: int
@@ -251,10 +251,13 @@ class Base(ABC):
         How it is called in tables and messages.
     stops_early : bool
         Whether its training is stopped by errors at labels that it did not learn from.
+    takes_tables : bool
+        Whether it takes a table as it is given: a DataFrame with text, dates and missing values, a sparse matrix.
     """
 
     name: str
     stops_early: bool = False
+    takes_tables: bool = False
 
     def fit(self, task: Task, correlation: CorrelationModel[Fit] | None) -> Outcome[Fit]:
         """Learn from ``task``, and leave residuals with their correlation where a model of it is given.
@@ -272,10 +275,10 @@ class Base(ABC):
         """Learn from ``task``; together with the correlation, if it is given and the base can."""
 
     @abstractmethod
-    def predict(self, graph: Graph, X: np.ndarray) -> np.ndarray:
+    def predict(self, graph: Graph, X: Any) -> np.ndarray:
         """Return predictions (n,) for every node."""
 
-    def predict_members(self, graph: Graph, X: np.ndarray) -> np.ndarray:
+    def predict_members(self, graph: Graph, X: Any) -> np.ndarray:
         """Return predictions (members, n) whose mean is ``predict``: of each network of an ensemble, else one."""
         return self.predict(graph, X)[None]
 
@@ -283,6 +286,6 @@ class Base(ABC):
         """Return a copy whose training has gone on with the labels of ``task``."""
         raise ValueError(f'base "{self.name}" cannot be fine-tuned, only networks can; fit it anew on the labels.')
 
-    def design(self, X: np.ndarray) -> np.ndarray | None:
+    def design(self, X: Any) -> np.ndarray | None:
         """Return the columns (n, c) of a mean that is linear in its coefficients; None for any other base."""
         return None

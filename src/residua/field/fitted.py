@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from residua.features import own_copy, same_features
 from residua.field.coefficients import Design
 from residua.field.conditional import Conditional
 from residua.field.correlation import CorrelationFit
@@ -27,14 +28,15 @@ class FittedBase(Protocol):
     """What a field asks of a base that has been fitted."""
 
     name: str
+    takes_tables: bool
 
-    def predict(self, graph: Graph, X: np.ndarray) -> np.ndarray:
+    def predict(self, graph: Graph, X: Any) -> np.ndarray:
         """Return (n,) predictions of every node."""
 
-    def predict_members(self, graph: Graph, X: np.ndarray) -> np.ndarray:
+    def predict_members(self, graph: Graph, X: Any) -> np.ndarray:
         """Return (k, n) predictions whose mean is that of ``predict``."""
 
-    def design(self, X: np.ndarray) -> np.ndarray | None:
+    def design(self, X: Any) -> np.ndarray | None:
         """Return the (n, c) columns of a mean linear in its coefficients, None for a base that is not."""
 
     def fine_tuned(self, task: Any, steps: int, learning_rate: float) -> FittedBase:
@@ -84,8 +86,8 @@ class FittedField(Workspace):
     ----------
     graph : Graph
         Training graph of n nodes.
-    X : (n, d) array
-        Features, read-only; d = 0 for a base without features.
+    X : (n, d) array, DataFrame or sparse matrix
+        Features, an array read-only; d = 0 for a base without features.
     y : (n,) array
         Labels, read-only, NaN where unknown.
     base : Base
@@ -121,7 +123,7 @@ class FittedField(Workspace):
     """
 
     graph: Graph
-    X: np.ndarray
+    X: Any
     y: np.ndarray
     base: FittedBase
     outcome: Leftover
@@ -135,8 +137,8 @@ class FittedField(Workspace):
     error_scale: float = 1.0
 
     def __post_init__(self) -> None:
-        for name in ("X", "y"):
-            object.__setattr__(self, name, read_only(getattr(self, name)))
+        object.__setattr__(self, "X", own_copy(self.X))
+        object.__setattr__(self, "y", read_only(self.y))
         for name in ("alpha", "alpha_stderr"):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
@@ -243,7 +245,7 @@ class FittedField(Workspace):
         y : (n,) array, optional
             Labels that came after the fit, as in ``condition_on``.
         """
-        if X is None or np.array_equal(X := self.check_alike(self.graph, X)[1], self.X):
+        if X is None or same_features(X := self.check_alike(self.graph, X)[1], self.X):
             return self.given(y=y)
         own = self.prediction
         found = self._predicted(self.graph, X, self.y)
@@ -268,18 +270,18 @@ class FittedField(Workspace):
         graph, X = self.check_alike(graph, X)
         return self._predicted(graph, X, np.full(graph.n_nodes, np.nan) if y is None else check_values(y, graph, "y"))
 
-    def check_alike(self, graph: Any, X: Any) -> tuple[Graph, np.ndarray]:
-        """Return another graph and its features as an array, if both are like those of the fit."""
+    def check_alike(self, graph: Any, X: Any) -> tuple[Graph, Any]:
+        """Return another graph and its features as the base takes them, if both are like those of the fit."""
         graph = check_graph(graph)
         if not set(graph.edge_types) <= set(self.alpha):
             raise ValueError(
                 f"graph has edge types {list(graph.edge_types)} but the model learned {list(self.alpha)}; "
                 "name the edge types alike."
             )
-        like = self.n_features, self.feature_names
-        return graph, check_features(X, graph, optional=self.n_features == 0, like=like)[0]
+        like, none = (self.n_features, self.feature_names), self.n_features == 0
+        return graph, check_features(X, graph, optional=none, like=like, as_is=self.base.takes_tables)[0]
 
-    def _predicted(self, graph: Graph, X: np.ndarray, y: np.ndarray, design: Design | None = None) -> Prediction:
+    def _predicted(self, graph: Graph, X: Any, y: np.ndarray, design: Design | None = None) -> Prediction:
         base = self.base.predict(graph, X)
         alpha = {name: self.alpha[name] for name in graph.edge_types}
         drawn: Any = {"draws": self.draws, "random_state": self.random_state}

@@ -5,7 +5,7 @@ Two kinds of boosters, with and without a linear part, are averaged: a linear pa
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from residua.bases.base import Base, CorrelationModel, Fit, Outcome, Task, mean_
 from residua.bases.progress import progress
 from residua.bases.trees.bins import Bins
 from residua.bases.trees.boosting import Problem, Settings
+from residua.bases.trees.columns import Columns
 from residua.bases.trees.kernels import CODES, add_trees
 from residua.bases.trees.training import Training, train
 from residua.graph import Graph
@@ -66,6 +67,8 @@ class TreesBase(Base):
 
     Attributes
     ----------
+    columns : Columns
+        How a table becomes numbers.
     bins : Bins
         Where columns are cut.
     ensemble : Ensemble
@@ -78,7 +81,8 @@ class TreesBase(Base):
         Linear part or not, round, error and alpha, one entry a round.
     """
 
-    name, stops_early = "trees", True
+    name, stops_early, takes_tables = "trees", True, True
+    columns: Columns
     bins: Bins
     ensemble: Ensemble
     x_centre: np.ndarray
@@ -91,13 +95,14 @@ class TreesBase(Base):
         self.history: list[dict[str, Any]] = []
 
     def _fit(self, task: Task, correlation: CorrelationModel[Fit] | None) -> Outcome[Fit]:
-        X, y = task.X, task.y
-        self.bins = Bins.of(X)
+        self.columns = Columns.of(task.X)
+        X, y = self.columns.numbers(task.X), task.y
+        self.bins = Bins.of(X, self.columns.categorical)
         there = np.isfinite(X)
         average = np.divide(np.where(there, X, 0.0).sum(axis=0), np.maximum(there.sum(axis=0), 1))
         self.x_centre, self.x_spread = standardisation(np.where(there, X, average))
         self.y_centre, self.y_spread = (float(v[0]) for v in standardisation(y[task.labelled][:, None]))
-        trainings = self._trained(task, correlation if self.joint else None)
+        trainings = self._trained(replace(task, X=X), correlation if self.joint else None)
         self.ensemble = _joined(trainings, 1 + X.shape[1])
         members = np.concatenate([(y[:, None] - self._scaled(t.best.f))[task.labelled].T for t in trainings])
         unseen = np.concatenate([~t.problem.known[task.labelled].T for t in trainings])
@@ -112,7 +117,7 @@ class TreesBase(Base):
 
     def _trained(self, task: Task, correlation: CorrelationModel[Fit] | None) -> list[Training]:
         """Train boosters without a linear part, and with one where there are labels enough for its coefficients."""
-        codes, Z = self.bins.codes(task.X), self._columns(task.X)
+        codes, Z = self.bins.codes(task.X), self._linear(task.X)
         fold, k = _folds(task)
         y = (task.y - self.y_centre) / self.y_spread
         widths = [1] + [Z.shape[1]] * (LABELS_A_COLUMN * Z.shape[1] <= len(task.labels))
@@ -129,21 +134,22 @@ class TreesBase(Base):
                 self.history += [{"linear": width > 1, **entry} for entry in trainings[-1].history]
         return trainings
 
-    def _columns(self, X: np.ndarray) -> np.ndarray:
-        """Return the columns (n, 1 + d) of the linear part; a missing number is an average one."""
-        numbers = np.where(np.isnan(X), 0.0, (X - self.x_centre) / self.x_spread)
+    def _linear(self, X: np.ndarray) -> np.ndarray:
+        """Return the columns (n, 1 + d) of the linear part; a missing number is an average one, a category nothing."""
+        numbers = np.where(np.isnan(X) | self.bins.categorical, 0.0, (X - self.x_centre) / self.x_spread)
         return np.column_stack([np.ones(len(X)), numbers])
 
     def _scaled(self, f: np.ndarray) -> np.ndarray:
         return self.y_centre + self.y_spread * f
 
-    def predict(self, graph: Graph, X: np.ndarray) -> np.ndarray:
+    def predict(self, graph: Graph, X: Any) -> np.ndarray:
         """Return the mean of the boosters' predictions (n,)."""
         return self.predict_members(graph, X).mean(axis=0)
 
-    def predict_members(self, graph: Graph, X: np.ndarray) -> np.ndarray:
+    def predict_members(self, graph: Graph, X: Any) -> np.ndarray:
         """Return the predictions (m, n) of each booster."""
-        return self._scaled(self.ensemble.predict(self.bins.codes(X), self._columns(X)))
+        numbers = self.columns.numbers(X)
+        return self._scaled(self.ensemble.predict(self.bins.codes(numbers), self._linear(numbers)))
 
 
 def _folds(task: Task) -> tuple[np.ndarray, int]:

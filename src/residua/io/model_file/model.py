@@ -31,6 +31,7 @@ from residua.io.model_file.average import WEIGHTS, pack_average, unpack_average
 from residua.io.model_file.container import ARRAYS, ESTIMATORS, TABLE, ModelFileError, damaged, read_zip, write_zip
 from residua.io.model_file.correlation import pack_correlation, pack_strategy, unpack_correlation, unpack_strategy
 from residua.io.model_file.estimators import pack_estimators, unpack_estimators
+from residua.io.model_file.features import pack_features, unpack_features
 from residua.io.model_file.recipe import unpack_recipe
 from residua.io.model_file.trees import pack_trees, unpack_trees
 from residua.io.model_file.values import Arrays, Table, pack_arrays, pack_table, plain, plain_or_none, restore
@@ -136,7 +137,7 @@ def _pack(model: Predictor) -> dict[str, bytes]:
         raise ValueError(f"model is a {type(model).__name__}; only a GraphRegressor or an Average can be saved.")
     check_fitted(model)
     field, outcome, names = model.field_, model.field_.outcome, model.field_.feature_names
-    arrays = {"X": field.X, "y": field.y, "residual": outcome.residual, "alone": outcome.base_out_of_fold_error}
+    arrays = {"y": field.y, "residual": outcome.residual, "alone": outcome.base_out_of_fold_error}
     if outcome.members is not None and outcome.out_of_sample is not None:
         arrays |= {"starts": outcome.members, "held": outcome.out_of_sample.astype(np.int64)}
     estimators: dict[str, Any] = {}
@@ -146,6 +147,7 @@ def _pack(model: Predictor) -> dict[str, bytes]:
         "parameters": _pack_parameters(model, estimators),
         "graph": _pack_graph(field.graph, arrays),
         "feature_names": None if names is None else [plain(name, "feature name") for name in names],
+        "features": pack_features(field.X, arrays),
         "base": _pack_base(field.base, arrays, estimators),
         "alpha": dict(field.alpha),
         "alpha_stderr": dict(field.alpha_stderr),
@@ -166,12 +168,14 @@ def _unpack(members: Mapping[str, bytes], trusted: list[str | type], module: Any
     arrays = Arrays(members[ARRAYS])
     estimators = unpack_estimators(members[ESTIMATORS], table["estimators"], trusted) if ESTIMATORS in members else {}
     graph = _unpack_graph(table.need("graph", Table), arrays)
-    X = arrays.take("X", (graph.n_nodes, None))
+    X = unpack_features(table.get("features"), graph.n_nodes, table.get("feature_names"), arrays)
     y = arrays.take("y", (graph.n_nodes,), finite=False)
     known = ~np.isnan(y)
     if np.isinf(y).any() or known.sum() < MIN_LABELS:
         raise damaged("y is infinite or has too few labels")
     base = _unpack_base(table.need("base", Table), graph, X, arrays, estimators, module)
+    if isinstance(X, np.ndarray) and not (np.isfinite(X) | (base.takes_tables & np.isnan(X))).all():
+        raise damaged("array X is not finite")
     with np.errstate(all="ignore"):  # numbers that are each finite may overflow together
         if not np.isfinite(base.predict(graph, X)).all():
             raise damaged("its base predicts numbers that are not finite")

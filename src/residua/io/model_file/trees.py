@@ -6,9 +6,10 @@ import numpy as np
 
 from residua.bases.trees.base import Ensemble, TreesBase
 from residua.bases.trees.bins import Bins
+from residua.bases.trees.columns import Columns
 from residua.bases.trees.kernels import CODES, MISSING
 from residua.io.model_file.container import damaged
-from residua.io.model_file.values import Arrays, Table
+from residua.io.model_file.values import Arrays, Table, plain, restore
 
 NUMBERS = ("x_centre", "x_spread")
 
@@ -20,7 +21,9 @@ def pack_trees(base: TreesBase, arrays: dict[str, np.ndarray]) -> dict[str, obje
     arrays |= {"base.edges": b.edges, "base.counts": b.counts, "base.categorical": b.categorical.astype(np.int64)}
     arrays |= {"base.theta": e.theta, "base.values": e.values, "base.feature": e.feature, "base.children": e.children}
     arrays["base.tables"] = np.packbits(e.tables, axis=-1)
-    return {"kind": "trees", "joint": base.joint, "y_centre": base.y_centre, "y_spread": base.y_spread}
+    values = [None if v is None else [plain(one, "value") for one in v] for v in base.columns.values]
+    scale = {"y_centre": base.y_centre, "y_spread": base.y_spread}
+    return {"kind": "trees", "joint": base.joint, "values": values, **scale}
 
 
 def unpack_trees(table: Table, columns: int, arrays: Arrays) -> TreesBase:
@@ -29,6 +32,10 @@ def unpack_trees(table: Table, columns: int, arrays: Arrays) -> TreesBase:
     base.y_centre, base.y_spread = table.number("y_centre"), table.number("y_spread")
     base.x_centre, base.x_spread = (arrays.take(f"base.{name}", (columns,)) for name in NUMBERS)
     base.bins = _unpack_bins(columns, arrays)
+    values = table.need("values", list)
+    base.columns = Columns(tuple(None if v is None else tuple(restore(v, len(v), "values")) for v in values))
+    if len(values) != columns or (base.columns.categorical != base.bins.categorical).any():
+        raise damaged("columns are not encoded as they are cut")
     theta = arrays.take("base.theta", (None, 1 + columns))
     values = arrays.take("base.values", (len(theta), None, None))
     m, t, leaves = values.shape
