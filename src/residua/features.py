@@ -11,7 +11,20 @@ import scipy.sparse as sp
 
 def take_rows(X: Any, which: np.ndarray) -> Any:
     """Return some rows of a table, by a mask or by positions."""
-    return X.iloc[np.flatnonzero(which) if which.dtype == bool else which] if isinstance(X, pd.DataFrame) else X[which]
+    if not isinstance(X, pd.DataFrame):
+        return X[which]
+    return in_rows(X.iloc[np.flatnonzero(which) if which.dtype == bool else which])
+
+
+def in_rows(X: pd.DataFrame) -> pd.DataFrame:
+    """Return a copy whose numbers, where all columns have one type of them, lie row by row as those of an array do.
+
+    Sums depend on it in the last bit: a regressor says the same of a DataFrame, of its array, and in any order of rows.
+    """
+    types = set(X.dtypes)
+    if len(types) == 1 and isinstance(only := types.pop(), np.dtype) and only.kind in "iuf":
+        return pd.DataFrame(np.array(X.to_numpy(), order="C"), X.index, X.columns, copy=False)
+    return X.copy()
 
 
 def same_features(X: Any, other: Any) -> bool:
@@ -27,6 +40,8 @@ def same_features(X: Any, other: Any) -> bool:
 
 def own_copy(X: Any) -> Any:
     """Return a copy that nobody else changes; of an array, one that cannot be changed."""
+    if isinstance(X, pd.DataFrame):
+        return in_rows(X)
     if not isinstance(X, np.ndarray):
         return X.copy()
     copy = X.view()

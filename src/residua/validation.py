@@ -12,6 +12,7 @@ from sklearn.exceptions import NotFittedError
 
 from residua.arrays import as_flags, as_floats
 from residua.caller import warn
+from residua.features import in_rows
 from residua.graph import Graph
 from residua.graph.alignment import align, align_together, has_ids
 from residua.graph.ids import show
@@ -134,7 +135,7 @@ def check_features(
 
     Returns
     -------
-    features : ndarray of shape (n, d), or as given
+    features : ndarray of shape (n, d), DataFrame or sparse matrix
         No columns where X is None.
     names : ndarray of shape (d,) or None
         The column names of a DataFrame.
@@ -185,10 +186,10 @@ def _as_given(X: Any) -> Any:
     if sp.issparse(X):
         return sp.csr_array(X)
     if isinstance(X, pd.DataFrame):
-        return X
+        return in_rows(X)
     if isinstance(X, np.ndarray) and X.dtype.kind in "OUS" and X.ndim == 2:
         return X
-    return as_floats(X, "X", "encode text columns as numbers first")
+    return np.ascontiguousarray(as_floats(X, "X", "encode text columns as numbers first"))
 
 
 def _check_finite(X: np.ndarray, graph: Graph, by_id: bool, names: np.ndarray | None, missing: bool) -> None:
