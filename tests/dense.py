@@ -6,6 +6,7 @@ S (p, n, n); alpha (p,); labelled (n,) bool; r and y hold values at labelled nod
 """
 
 import numpy as np
+from scipy.linalg import null_space
 from scipy.optimize import minimize_scalar
 from scipy.stats import multivariate_normal
 
@@ -165,3 +166,30 @@ def draw(S, alpha, beta, rng, count=1):
     """(count, n) draws of N(0, C)."""
     root = np.linalg.cholesky(precision(S, alpha, beta))
     return np.linalg.solve(root.T, rng.standard_normal((len(root), count))).T
+
+
+def with_prior(S, alpha, beta, Z, variance):
+    """Covariance (n, n) of y, coefficients of Z with finite prior variance (in units of 1 / beta) integrated out."""
+    bent = np.isfinite(variance)
+    return covariance(S, alpha, beta) + (Z[:, bent] * variance[bent]) @ Z[:, bent].T / beta
+
+
+def predicted(C, labelled, y, Z):
+    """Mean and covariance at U of a Gaussian of covariance C around Z theta, theta unknown: universal kriging."""
+    L, U = np.flatnonzero(labelled), np.flatnonzero(~labelled)
+    inverse = np.linalg.inv(block(C, L))
+    spread = np.linalg.inv(Z[L].T @ inverse @ Z[L])
+    theta = spread @ Z[L].T @ inverse @ y
+    weights = block(C, U, L) @ inverse
+    lever = Z[U] - weights @ Z[L]
+    mean = Z[U] @ theta + weights @ (y - Z[L] @ theta)
+    return mean, block(C, U) - weights @ block(C, L, U) + lever @ spread @ lever.T
+
+
+def restricted_with_prior(S, alpha, labelled, y, Z, variance):
+    """-2 restricted log-likelihood at the best beta, of orthonormal contrasts to the columns without a prior."""
+    C = block(with_prior(S, alpha, 1.0, Z, variance), labelled)
+    K = null_space(Z[labelled][:, np.isinf(variance)].T)
+    C, w = K.T @ C @ K, K.T @ y
+    q = w @ np.linalg.solve(C, w)
+    return -2 * multivariate_normal(cov=C * q / len(w)).logpdf(w)

@@ -1,6 +1,7 @@
 """Average: several fitted models as one."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.tree import DecisionTreeRegressor
 
@@ -152,3 +153,16 @@ def test_few_common_labels_count_as_the_same_error():
         Average([models[0], GraphRegressor("mean").fit(None, y, graph=renamed)])
     same = Graph.from_edges(range(9), [*range(1, 9), 0])
     assert len(Average([models[0], GraphRegressor("mean").fit(None, y, graph=same)]).models) == 2
+
+
+def test_an_array_is_refused_where_the_models_have_their_columns_in_different_orders():
+    graph, X, truth, y = problem(n=100)
+    table = pd.DataFrame(X, columns=["a", "b"])
+    models = [GraphRegressor("linear").fit(table[list(order)], y, graph=graph) for order in ("ab", "ba")]
+    average, other = Average(models), problem(n=100, seed=5)[0]
+    assert average.score(None, truth) == pytest.approx(models[0].score(X, truth), abs=1e-6)
+    for ask in (lambda: average.score(X + 1, truth), lambda: average.predict(X, graph=other)):
+        with pytest.raises(ValueError, match=r"different features \(\['a', 'b'\] and \['b', 'a'\]\), so X cannot be"):
+            ask()
+    bare = GraphRegressor("linear").fit(X, y, graph=graph)  # an array has no names to contradict
+    assert np.isfinite(Average([models[0], bare]).score(X + 1, truth))

@@ -36,7 +36,7 @@ def with_value(array, at, value):
         (with_value(X, (2, 1), np.nan), Y, "X has nan in row 2, column 1; fill or drop"),
         (with_value(X, (3, 0), -np.inf), Y, "X has -inf in row 3, column 0"),
         (X[:4], Y, r"X has shape \(4, 2\) but graph has 8 nodes; .*ordered like graph.nodes"),
-        (X[:, 0], Y, r"X has shape \(8,\) but graph has 8 nodes"),
+        (X[:, 0], Y, r"X, of one dimension and so ids of nodes, has .* not a node of this graph"),
         (with_value(X, (0, 0), "red"), Y, "X is not numeric .*'red'.*encode text columns"),
         (pd.DataFrame({"size": X[:, 0], "colour": list("abcdefgh")}), Y, r"not numbers: \['colour'\]; encode or drop"),
         (pd.DataFrame(X, index=np.arange(8)[::-1]), Y, r"another order .* y has no ids.*X.loc\[graph.nodes\]"),
@@ -53,7 +53,7 @@ def test_fit_names_what_is_wrong(X, y, message):
     [
         (
             {"base": "forest"},
-            'base=.forest. is unknown; use "zero", "mean", "linear", "trees", "mlp".* a scikit-learn',
+            'base=.forest. is unknown; use "zero", "mean", "linear", "splines", "trees", "mlp".* a scikit-learn',
         ),
         ({"base": Ridge}, "base=<class .*Ridge'> is unknown"),
         ({"base": 3}, "base=3 is unknown"),

@@ -4,6 +4,7 @@ The same functions run for longer in ``make soak``; here each has a few rounds.
 """
 
 import ast
+import errno
 import os
 import re
 import subprocess
@@ -65,6 +66,32 @@ def test_a_writer_whose_file_is_swept_away_takes_another(tmp_path, monkeypatch):
     write_atomically(tmp_path / "m", lambda file: file.write(b"whole"))
     assert taken
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("m", b"whole")]
+
+
+def test_files_are_written_whole_where_there_are_no_unix_locks(tmp_path, monkeypatch):
+    """As on Windows: without fcntl, folders that cannot be opened, and open files that cannot be moved."""
+    replace = os.replace
+
+    def move(source, target):
+        assert not any(os.path.samefile(source, f"/proc/self/fd/{fd}") for fd in open_files())
+        replace(source, target)
+
+    def open_files():
+        return [fd for fd in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{fd}")]
+
+    def no_folders(path, *flags):
+        raise PermissionError(errno.EACCES, "a folder", str(path))
+
+    monkeypatch.setattr(atomic, "fcntl", None)
+    monkeypatch.setattr(atomic.os, "replace", move)
+    monkeypatch.setattr(atomic.os, "open", no_folders)
+    path = tmp_path / "m"
+    left = tmp_path / f"{atomic._prefix(path)}left.tmp"
+    left.write_bytes(b"half")
+    for text in (b"whole", b"again"):
+        write_atomically(path, lambda file, text=text: file.write(text))
+        assert path.read_bytes() == text
+    assert [file.name for file in tmp_path.iterdir()] == ["m"]
 
 
 def test_half_a_download_of_yesterday_is_taken_away(tmp_path):

@@ -36,6 +36,15 @@ def test_the_estimate_is_within_a_factor_of_two_of_the_peak(job):
     assert found["expected"]["seconds"] > 0
 
 
+def test_splines_count_their_columns_up_to_the_most_there_are():
+    def linear(base, features):
+        job = replace(SMALL, base=base, features=features)
+        return sizes(job)["linear"], operations(job)["linear"]
+
+    assert linear("splines", 20) == linear("linear", 140)
+    assert linear("splines", 100) == linear("linear", 340)
+
+
 def test_coefficients_are_those_that_explain_what_was_measured():
     """Of jobs that take what some coefficients say, the benchmark finds these."""
     rng, held, spent = np.random.default_rng(0), json.loads(COEFFICIENTS.read_text()), []

@@ -272,3 +272,14 @@ def test_crps_of_many_draws_is_that_of_their_distribution(rng):
 def test_crps_of_draws_checks_its_arguments(y, draws, message):
     with pytest.raises(ValueError, match=message):
         metrics.sample_crps(y, draws)
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e-200, 1e-160, 1e155, 1e300])
+def test_scores_are_right_in_any_unit(unit, rng):
+    """Squares of such numbers are zero or infinite."""
+    y = rng.standard_normal(50)
+    prediction = y + rng.standard_normal(50)
+    assert metrics.r2(y * unit, prediction * unit) == pytest.approx(metrics.r2(y, prediction), rel=1e-12)
+    assert metrics.rmse(y * unit, prediction * unit) == pytest.approx(
+        metrics.rmse(y, prediction) * unit, rel=1e-12, abs=0
+    )

@@ -96,8 +96,38 @@ def test_wrong_shapes_are_named():
         module.loss(prediction[:7], y[:7])
     with pytest.raises(ValueError, match="train_mask has shape"):
         CorrelatedResidual(case.graph, np.ones(3, bool))
-    with pytest.raises(ValueError, match="not finite at a node of train_mask"):
-        module.loss(prediction, y * np.nan)
+    with pytest.raises(ValueError, match="train_mask is True at no node"):
+        CorrelatedResidual(case.graph, np.zeros(case.n, bool))
+
+
+def test_labels_and_predictions_that_are_not_finite_are_refused_under_the_mask():
+    case, module, prediction, y = setting("path")
+    known, unknown = case.L[0], case.U[0]
+    for ask in (module.loss, module.correct):
+        for value in (np.nan, np.inf):
+            for wrong in ((put(prediction, known, value), y), (prediction, put(y, known, value))):
+                with pytest.raises(ValueError, match="not finite at a node of train_mask"):
+                    ask(*wrong)
+        assert torch.equal(ask(prediction, put(y, unknown, np.nan)), ask(prediction, y))
+
+
+def put(values, at, value):
+    changed = values.clone()
+    changed[at] = value
+    return changed
+
+
+def test_tensors_that_are_no_floats_are_refused():
+    """What comes back is of the kind of the prediction: corrections of whole numbers would be cut off."""
+    _, module, prediction, y = setting("path")
+    for ask in (module.loss, module.correct):
+        for kind in (torch.int64, torch.bool, torch.complex128):
+            with pytest.raises(TypeError, match=f"prediction is a tensor of {kind}; give floats"):
+                ask(prediction.to(kind), y)
+        with pytest.raises(TypeError, match=r"y is a tensor of torch\.complex128; give real numbers"):
+            ask(prediction, y.to(torch.complex128))
+        counts = (10 * y).to(torch.int64)  # labels may be counts
+        assert torch.equal(ask(prediction, counts), ask(prediction, counts.to(torch.float64)))
 
 
 def named_ring(n=12):

@@ -5,9 +5,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.inspection import permutation_importance
-from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import dense
+import residua
 from graphs import small_world
 from residua import Average, GraphRegressor, Network, metrics
 
@@ -121,11 +121,20 @@ def test_labels_of_the_fit_never_count(problem):
             model.score(given, y)
 
 
-def test_model_selection_that_cuts_a_graph_says_why_it_cannot(problem):
-    case, X, truth, _ = problem
-    model = GraphRegressor("linear")
-    with pytest.raises(TypeError, match=r"a Graph has no rows to take.*needs every node.*hide labels"):
-        GridSearchCV(model, {"correlation": [None, "learned"]}).fit(X, truth, graph=case.graph)
-    with pytest.raises(TypeError, match=r"a Graph has no rows to take"):
-        cross_val_score(model, X, truth, params={"graph": case.graph})
-    assert np.array([case.graph, case.graph]).shape == (2,)
+def test_a_copy_of_the_training_graph_does_not_hide_its_labels(problem, tmp_path):
+    """Whoever loads a model has built the graph anew: another object, and the same graph."""
+    case, X, truth, y = problem
+    model = GraphRegressor("linear").fit(X, y, graph=case.graph)
+    model.save(tmp_path / "model.residua")
+    loaded = residua.load(tmp_path / "model.residua")
+    assert loaded.graph_ is not case.graph
+    for scored in (loaded, Average([loaded, loaded])):
+        with pytest.raises(
+            ValueError, match=r"y has 90 of its labels, which the model has learned from; leave graph out"
+        ):
+            scored.score(X, truth, graph=case.graph)
+        with pytest.raises(ValueError, match="leave X and graph out"):
+            scored.predict(X, graph=case.graph)
+        assert scored.score(X, truth, known=y, graph=case.graph) == pytest.approx(loaded.score(X, truth), abs=1e-6)
+        assert np.isfinite(scored.score(X, truth + 1, graph=case.graph))  # other labels: of another year, say
+        assert np.isfinite(scored.predict(X + 1, graph=case.graph)).all()

@@ -11,9 +11,12 @@ import residua
 
 CALLER = """
 import numpy as np
+import pandas as pd
 from typing_extensions import assert_type
 
 import residua
+from residua.model_selection import DistanceMatchedNodes
+from residua.summary import Summary
 from residua import Average, Graph, GraphRegressor, Lanczos
 
 graph = Graph.from_edges([0, 1], [1, 2])
@@ -32,6 +35,18 @@ assert_type(fitted.sample(3), np.ndarray)
 assert_type(residua.load("model", kind=GraphRegressor), GraphRegressor)
 assert_type(residua.load("model", kind=Average), Average)
 assert_type(residua.fit_correlation(np.zeros(3), graph).alpha, dict[str, float])
+assert_type(graph.with_features(np.zeros((3, 1))), Graph)
+assert_type(graph.with_nodes(edges=[(2, 3)]), Graph)
+assert_type(fitted.predict(nodes=[0, 1]), np.ndarray)
+assert_type(fitted.predict(y={0: 0.5}, nodes=[0, 1], return_std=True), tuple[np.ndarray, np.ndarray])
+assert_type(fitted.predict_frame(coverage=0.5), pd.DataFrame)
+assert_type(fitted.summary(), Summary)
+assert_type(fitted.summary().to_frame(), pd.DataFrame)
+assert_type(str(fitted.summary()), str)
+splits = DistanceMatchedNodes(graph, n_splits=2, share=0.5)
+assert_type(splits.get_n_splits(), int)
+for train, test in splits.split(graph.nodes):
+    assert_type(train, np.ndarray)
 """
 WRONG = """
 from residua import GraphRegressor

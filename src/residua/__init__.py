@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import residua.moved  # noqa: F401
 
 __version__ = "0.1.0"
+
+logging.getLogger(__name__).addHandler(logging.NullHandler())  # silent, unless the caller asks
 
 # Loaded on first use, so that ``import residua`` and ``residua --help`` are quick.
 _NAMES = {
@@ -22,7 +25,7 @@ _NAMES = {
     "residua.linalg": ("Cholesky", "Eigen", "Lanczos", "NotConverged"),
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
-_MODULES = ("datasets", "distributed", "metrics", "plot")
+_MODULES = ("datasets", "distributed", "metrics", "model_selection", "plot")
 
 _EXTRA = {"Network", "distributed"}  # need the extras gnn and dask
 
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
     from residua import datasets as datasets
     from residua import distributed as distributed
     from residua import metrics as metrics
+    from residua import model_selection as model_selection
     from residua import plot as plot
     from residua.average import Average as Average
     from residua.bases.neighbours import NeighbourFeatures as NeighbourFeatures

@@ -28,9 +28,9 @@ def as_floats(values: Any, name: str, remedy: str = "give real numbers, NaN wher
     -------
     ndarray of float
     """
-    _refuse_mapping(values, name)
-    if sp.issparse(values):
+    if sp.issparse(values):  # of which some are mappings
         raise ValueError(f"{name} is a sparse matrix of shape {values.shape}; give it as an array: {name}.toarray().")
+    _refuse_mapping(values, name)
     if isinstance(values, list | tuple) and any(isinstance(row, np.ma.MaskedArray) for row in values):
         values = np.ma.stack(values)
     if hasattr(values, "detach"):  # a tensor, on any device and with or without a gradient

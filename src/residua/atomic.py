@@ -7,7 +7,6 @@ same file can tell what is left over from what is still being written, and takes
 from __future__ import annotations
 
 import errno
-import fcntl
 import hashlib
 import os
 import secrets
@@ -15,7 +14,13 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
+
+fcntl: Any
+try:
+    import fcntl
+except ImportError:  # Windows, where nobody else can take away or replace a file that is open
+    fcntl = None
 
 PathLike = str | os.PathLike[str]
 
@@ -33,6 +38,8 @@ def write_atomically(path: PathLike, write: Callable[[BinaryIO], object], what: 
             os.fsync(file.fileno())
             if target.exists():
                 shutil.copymode(target, temporary)
+            if fcntl is None:  # there an open file cannot be moved
+                file.close()
             os.replace(temporary, target)
         _sync_folder(target.parent)
         _sweep(target)
@@ -70,6 +77,8 @@ def _prefix(target: Path) -> str:
 
 def _locked(file: BinaryIO) -> bool:
     """Lock a file against sweepers; False where one was quicker. Some file systems have no locks, nor sweepers."""
+    if fcntl is None:
+        return True
     with suppress(OSError):
         fcntl.flock(file.fileno(), fcntl.LOCK_EX)
     return os.fstat(file.fileno()).st_nlink > 0
@@ -78,13 +87,19 @@ def _locked(file: BinaryIO) -> bool:
 def _sweep(target: Path) -> None:
     """Take away what killed writers of ``target`` have left."""
     for left in target.parent.glob(f"{_prefix(target)}*.tmp"):
-        with suppress(OSError), open(left, "rb") as file:
-            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-            left.unlink()
+        with suppress(OSError):
+            if fcntl is None:  # a file that another process still writes cannot be removed
+                left.unlink()
+                continue
+            with open(left, "rb") as file:
+                fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+                left.unlink()
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the new name last through a power cut."""
+    """Make the new name last through a power cut; Windows cannot open a folder, and needs not."""
+    if fcntl is None:
+        return
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

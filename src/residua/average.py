@@ -17,6 +17,7 @@ from residua.arrays import as_floats
 from residua.caller import warn
 from residua.estimator import GraphRegressor
 from residua.graph import Graph
+from residua.graph.graph import same_graph
 from residua.linalg.workspace import Workspace, cached_property
 from residua.predictor import Predictor
 from residua.validation import check_fitted
@@ -53,7 +54,7 @@ class Average(Predictor, Workspace):
         first = self.models[0]
         for k, model in enumerate(self.models):
             check_fitted(model)
-            if not (_same_graph(model.graph_, first.graph_) and np.array_equal(model.y_, first.y_, equal_nan=True)):
+            if not (same_graph(model.graph_, first.graph_) and np.array_equal(model.y_, first.y_, equal_nan=True)):
                 raise ValueError(f"models[{k}] was fitted on another graph or other labels than models[0].")
         self.graph_, self.y_ = first.graph_, first.y_
         self.weights = _checked_weights(weights, len(self.models))
@@ -87,20 +88,44 @@ class Average(Predictor, Workspace):
 
     def _moments(self, X: Any, y: Any, graph: Graph | None, left_out: bool, std: bool) -> tuple[np.ndarray, Any]:
         known = "predict" if left_out else "label"
+        self._check_columns(X)
         parts = [model.predict(X, y, graph=graph, return_std=std, known=known) for model in self.models]
         if not std:
             return self.weights @ np.stack(parts), None
         means, stds = (np.stack(part) for part in zip(*parts, strict=True))
         return self.weights @ means, self._combined(stds)
 
+    def _columns(self, X: Any, y: Any, graph: Graph | None, width: float) -> dict[str, np.ndarray]:
+        found = [model.field_.given(X, y, graph) for model in self.models]
+        mean, base, left_out = (
+            self.weights @ np.stack([getattr(one, name) for one in found]) for name in ("mean", "base", "left_out")
+        )
+        std = self._combined(np.stack([one.std for one in found]))
+        ends = {"lower": mean - width * std, "upper": mean + width * std}
+        parts = {"base": base, "correction": mean - base, "known": found[0].known, "leave_one_out": left_out}
+        return {"prediction": mean, "std": std, **ends, **parts}
+
+    def _labels_on(self, graph: Graph) -> np.ndarray:
+        return self.y_ if graph is self.graph_ else self.models[0].field_.labels_on(graph)
+
     def _mean_with_features(self, X: Any, y: Any) -> np.ndarray:
-        widths = [model.n_features_in_ for model in self.models]
-        if X is not None and len(set(widths)) > 1:
-            raise ValueError(
-                f"the models were fitted on different features ({', '.join(map(str, widths))} columns), so X cannot be "
-                "those of all; pass X=None for their own, or score each model by itself."
-            )
+        self._check_columns(X)
         return self.weights @ np.stack([model.field_.with_features(X, y).mean for model in self.models])
+
+    def _check_columns(self, X: Any) -> None:
+        """Refuse features that cannot be those of all models: an array would go to each in the same order."""
+        names = [model.field_.feature_names for model in self.models]
+        named = list(dict.fromkeys(tuple(columns) for columns in names if columns is not None))
+        widths = [model.n_features_in_ for model in self.models]
+        if X is None or (len(set(widths)) == 1 and len(named) <= 1):
+            return
+        found = f"{', '.join(map(str, widths))} columns"
+        if len(set(widths)) == 1:
+            found = " and ".join(str(list(columns)) for columns in named[:2])
+        raise ValueError(
+            f"the models were fitted on different features ({found}), so X cannot be those of all; pass X=None for "
+            "their own, or ask each model by itself."
+        )
 
     def _scores(self) -> np.ndarray | None:
         error, std = self._left_out
@@ -108,13 +133,6 @@ class Average(Predictor, Workspace):
 
     def __repr__(self) -> str:
         return f"Average([{', '.join(m.base_.name for m in self.models)}])"
-
-
-def _same_graph(a: Graph, b: Graph) -> bool:
-    if a is b or a.edge_types != b.edge_types:
-        return a is b
-    ours, theirs = ({"nodes": graph.nodes, **graph.arrays()} for graph in (a, b))
-    return ours.keys() == theirs.keys() and all(np.array_equal(ours[name], theirs[name]) for name in ours)
 
 
 def _checked_weights(weights: Any, count: int) -> np.ndarray:

@@ -14,17 +14,16 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-from scipy.sparse.csgraph import breadth_first_order
 
 from residua import metrics
 from residua.bases.registry import BASES, COMPARED, NETWORKS, networks_installed
 from residua.estimator import GraphRegressor
 from residua.extras import how_to_install
 from residua.graph import Graph
+from residua.model_selection import SPLITS, held_out
 from residua.validation import MIN_LABELS, check_choice, check_count, check_known_values, check_share, check_together
 
 SETTINGS = {"plain": None, "propagated": "propagate", "learned": "learned"}
-SPLITS = ("random", "blocked")
 COVERAGE = 0.9
 
 
@@ -243,30 +242,3 @@ def score_hidden(model: GraphRegressor, X: Any, y: np.ndarray, graph: Graph, hid
     truth = y[hidden]
     covered, width = metrics.coverage(truth, lower, upper), float(np.mean(upper - lower))
     return Score(metrics.r2(truth, mean), metrics.rmse(truth, mean), covered, width, seconds)
-
-
-def held_out(graph: Graph, known: np.ndarray, split: str, share: float, rng: np.random.Generator) -> np.ndarray:
-    """Return the mask (n,) of known labels to hide, at least two, with enough left to learn from."""
-    total = int(known.sum())
-    count = min(max(round(share * total), 2), total - MIN_LABELS)
-    order = rng.permutation(len(known)) if split == "random" else _ball(graph, known, count, rng)
-    hidden = np.zeros(len(known), bool)
-    hidden[order[known[order]][:count]] = True
-    return hidden
-
-
-def _ball(graph: Graph, known: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
-    """Nodes from some node outward, on to other components until ``count`` of them are known."""
-    A = graph.adjacency()
-    left, found = np.ones(graph.n_nodes, bool), 0
-    parts: list[np.ndarray] = []
-    for node in rng.permutation(graph.n_nodes):
-        if found >= count:
-            break
-        if left[node]:
-            isolate = graph.degree[node] == 0
-            ball = np.array([node]) if isolate else breadth_first_order(A, node, False, return_predecessors=False)
-            left[ball] = False
-            found += int(known[ball].sum())
-            parts.append(ball)
-    return np.concatenate(parts)

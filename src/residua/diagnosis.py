@@ -77,7 +77,7 @@ class Diagnosis:
 
     @property
     def tried(self) -> str:
-        """At which labels R2 was measured, in words."""
+        """Labels at which R2 was measured, in words."""
         if self.in_sample:
             return "for labels that the network was trained on"
         return "for labels left out of the training" if np.isnan(self.r2_base) else "leave-one-out"

@@ -8,10 +8,12 @@ condition on what is known.
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Mapping
+import time
+from collections.abc import Hashable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -19,30 +21,36 @@ from sklearn.base import BaseEstimator, RegressorMixin, clone
 
 from residua.bases.base import Base, Outcome, Task
 from residua.bases.registry import find_base, make_base
+from residua.by_id import whole_tables
 from residua.diagnosis import Diagnosis, diagnose
 from residua.field import CorrelationFit, Correlator
-from residua.field.fitted import FittedBase, FittedField, Leftover, fixed_beta
+from residua.field.fitted import FittedBase, FittedField, Leftover, design_of, fixed_beta
 from residua.field.out_of_sample import with_out_of_sample_beta
 from residua.graph import Graph
 from residua.linalg import Strategy
 from residua.predictor import Predictor
+from residua.summary import Summary, summarise
+from residua.targets import by_target, read_targets, seeds, target_columns
 from residua.validation import (
-    MIN_LABELS,
     check_choice,
     check_count,
     check_features,
     check_fitted,
     check_graph,
     check_known_values,
-    check_nodes,
     check_together,
+    check_validation,
 )
+
+log = logging.getLogger(__name__)
 
 
 def _read(name: str, missing: str = "") -> Any:
     """Return a property of a model that reads the attribute of this name of its fitted field."""
 
     def read(model: GraphRegressor) -> Any:
+        if model.targets_ is not None:
+            return read_targets(model.targets_, name)
         check_fitted(model)
         value = getattr(model.field_, name)
         if value is None and missing:
@@ -62,13 +70,13 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
     Parameters
     ----------
     base : str, regressor, torch.nn.Module or Network
-        What explains a node from its features: "zero", "mean", "linear", "trees", "mlp", "hops", "gcn", "sage",
-        "sage-gcn", "sage-max", "sage-pool", a scikit-learn regressor, a torch module or a ``Network``. The default,
-        "hops", is as good as any single one over the data sets of the paper; it is a network and needs
-        the extra ``gnn``, "linear" does not. A linear base is fitted together with the correlation by generalised least
-        squares; "trees" are boosted, and networks trained, through the likelihood; a scikit-learn regressor is
-        refitted to what neighbours leave to explain, cross-fitted. A torch module is called as ``module(x,
-        edge_index)``.
+        What explains a node from its features: "zero", "mean", "linear", "splines", "trees", "mlp", "hops", "gcn",
+        "sage", "sage-gcn", "sage-max", "sage-pool", a scikit-learn regressor, a torch module or a ``Network``. The
+        default, "hops", is as good as any single one over the data sets of the paper; it is a network and needs the
+        extra ``gnn``, "linear" does not. A linear base is fitted together with the correlation by generalised least
+        squares, and so is "splines", a smooth curve of each feature; "trees" are boosted, and networks trained, through
+        the likelihood; a scikit-learn regressor is refitted to what neighbours leave to explain, cross-fitted. A torch
+        module is called as ``module(x, edge_index)``.
     correlation : "learned", "propagate" or None
         Learned strength and sign of the residuals' correlation; label propagation of them (alpha = 1); or none.
     training : "joint", "post-hoc" or "paper"
@@ -107,6 +115,9 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         in model files.
     n_features_in_, feature_names_in_ : int, array of str
         Number and names of the features, as in scikit-learn.
+    targets_ : dict of GraphRegressor or None
+        After a fit of several targets: the fitted model of each, by name; the attributes above are then dicts by
+        target, but for graph_ and X_, which are shared, and y_, which has a column for each.
     recipe_ : Recipe
         How the tables of the fit were read; there only where it was set, as ``residua fit`` does.
 
@@ -121,6 +132,13 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
     >>> bool(model.score(data.X, data.y) > 0.6), model.alpha_["edge"] > 0.9
     (True, True)
     """
+
+    # scikit-learn's metadata routing: the graph goes to ``fit``, and a fitted model has it.
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {"graph": True}
+    __metadata_request__score: ClassVar[dict[str, bool]] = {"graph": False, "known": False}
+    __metadata_request__predict: ClassVar[dict[str, bool]] = {"graph": False}
+
+    targets_: dict[Hashable, GraphRegressor] | None = None
 
     def __init__(
         self,
@@ -149,13 +167,16 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : (n, d) array or DataFrame
+        X : (n, d) array, DataFrame or ids of nodes (k,)
             Features of every node in the order of ``graph.nodes``; None for bases "zero" and "mean". A DataFrame whose
             index has the ids of the nodes is matched by id, in any order; the default index 0, 1, 2, .. is positions.
             Numbers without missing values; a scikit-learn regressor or pipeline gets the table as it is (a DataFrame
             with text, categories, dates, a sparse matrix), and "trees" take missing values, text and categories.
-        y : (n,) array or Series
-            Labels, NaN where unknown; a Series is matched as X is.
+            Or the ids of the nodes that y is of, where the graph carries the features (``graph.with_features``).
+        y : (n,) array or Series, or (n, k) array or DataFrame
+            Labels, NaN where unknown; a Series is matched as X is. Where X names nodes: their labels (k,), and those of
+            all other nodes are unknown. Several columns are several targets, each with a base and a correlation of its
+            own.
         graph : Graph
             The graph, of n nodes.
         validation : (n,) array of bool, or ids of nodes, optional
@@ -171,22 +192,25 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         """
         graph = check_graph(graph)
         base = check_parameters(self)
+        X, y = whole_tables(graph, X, y)
         X, y = check_together(graph, X, y=y)
-        y, labelled = check_known_values(y, graph, "y")
         X, names = check_features(X, graph, optional=not find_base(self.base).features, as_is=base.takes_tables)
-        stop_on = None if validation is None else _validation_labels(validation, graph, labelled, base)
-        task = Task(graph, X, y, labelled, self.folds, self.random_state, self.checkpoint, stop_on, verbose)
-        learned = self.correlation == "learned"
-        correlate = Correlator(graph, labelled, self.logdet, self.random_state) if learned else None
-        outcome = base.fit(task, correlate)
-        fit = outcome.correlation
-        if fit is not None:
-            alpha, stderr, beta = fit.alpha, fit.alpha_stderr, fit.beta
-        else:
-            alpha, stderr = (dict.fromkeys(graph.edge_types, v) for v in (1.0 if self.correlation else 0.0, 0.0))
-            beta = fixed_beta(outcome.residual, graph, y, alpha, base.design(X))
-        field = FittedField(graph, X, y, base, outcome, alpha, stderr, beta, names, self.random_state)
-        self.field_ = with_out_of_sample_beta(field)
+        columns = target_columns(y)
+        shared: dict[bytes, Correlator] = {}
+        if columns is None:
+            found = learn(self, base, Data(graph, X, y, names, "y", validation, verbose), shared)
+            self.__dict__.pop("targets_", None)
+            self.field_ = found
+            return self
+        if self.checkpoint is not None:
+            raise ValueError("checkpoint is one file, and y has several targets; fit each by itself, or leave it out.")
+        targets = {}
+        for name, column in columns.items():
+            targets[name] = clone(self)
+            data = Data(graph, X, column, names, f"y[{name!r}]", validation, verbose)
+            targets[name].field_ = learn(self, check_parameters(self), data, shared)
+        self.__dict__.pop("field_", None)
+        self.targets_ = targets
         return self
 
     @property
@@ -220,6 +244,13 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         deviation = (found.left_out_std if left_out else found.std.copy()) if std else None
         return found.left_out_mean if left_out else found.mean.copy(), deviation
 
+    def _columns(self, X: Any, y: Any, graph: Graph | None, width: float) -> dict[str, np.ndarray]:
+        found = self._field.given(X, y, graph)
+        return {**found.columns(width), "known": found.known, "leave_one_out": found.left_out}
+
+    def _labels_on(self, graph: Graph) -> np.ndarray:
+        return self._field.y if graph is self._field.graph else self._field.labels_on(graph)
+
     def _mean_with_features(self, X: Any, y: Any) -> np.ndarray:
         return self._field.with_features(X, y).mean
 
@@ -249,9 +280,14 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         Returns
         -------
         (n_samples, n) array
-            Draws in the order of the graph's nodes.
+            Draws in the order of the graph's nodes; of k targets (n_samples, n, k), independent of each other.
         """
         check_count(n_samples, "n_samples", 1)
+        if self.targets_ is not None:
+            first = next(iter(self.targets_.values())).field_.random_state if random_state is None else random_state
+            each = zip(self.targets_.values(), by_target(y, list(self.targets_)), seeds(first), strict=False)
+            drawn = [one.sample(n_samples, X, labels, graph=graph, random_state=seed) for one, labels, seed in each]
+            return np.stack(drawn, axis=-1)
         field = self._field
         rng = np.random.default_rng([field.random_state if random_state is None else random_state, 1])
         return field.given(X, y, graph).sample(n_samples, rng)
@@ -295,25 +331,31 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         """Return how much the neighbours help: leave-one-out accuracy, residual correlation before and after."""
         return diagnose(self._field)
 
+    def summary(self, coverage: float = 0.95) -> Summary:
+        """Return coefficients in the units of the data, alpha, their errors, tests and intervals, and the fit's AIC.
+
+        Parameters
+        ----------
+        coverage : float
+            Of the intervals, between 0 and 1.
+
+        Returns
+        -------
+        Summary
+            Prints as a table, as ``print(model)`` does; shows as HTML in a notebook.
+        """
+        return summarise(self._field, coverage)
+
+    def __str__(self) -> str:
+        if self.targets_ is not None:
+            return "\n\n".join([repr(self), *(f"{name}: {one.summary()}" for name, one in self.targets_.items())])
+        return f"{self!r}\n{self.summary()}" if hasattr(self, "field_") else repr(self)
+
     def _html_repr(self) -> str:
         """Return what a notebook shows."""
         from residua.views.notebook import model_html
 
         return model_html(self)
-
-
-def _validation_labels(validation: Any, graph: Graph, labelled: np.ndarray, base: Base) -> np.ndarray:
-    """Return the mask (n,) of validation labels, given as one or as ids of nodes."""
-    if not base.stops_early:
-        raise ValueError(f'base "{base.name}" has no training to stop early; leave validation out.')
-    chosen = check_nodes(validation, graph, "validation")
-    if not (chosen & labelled).any() or (chosen & ~labelled).any():
-        count = int((chosen & ~labelled).sum())
-        found = f"{count} nodes whose label is unknown" if count else "no node"
-        raise ValueError(f"validation has {found}; choose some of the nodes with a known label.")
-    if (labelled & ~chosen).sum() < MIN_LABELS:
-        raise ValueError(f"validation leaves {(labelled & ~chosen).sum()} labels to learn from; choose fewer nodes.")
-    return chosen
 
 
 def check_parameters(model: GraphRegressor) -> Base:
@@ -326,3 +368,42 @@ def check_parameters(model: GraphRegressor) -> Base:
     if not isinstance(model.logdet, str | Strategy):
         raise ValueError(f'logdet={model.logdet!r:.40} is unknown; use "auto", Eigen(), Cholesky() or Lanczos().')
     return make_base(model.base, model.training, model.ensemble)
+
+
+class Data(NamedTuple):
+    """A graph, checked features of its nodes with their names, labels, which errors call ``called``; how to train."""
+
+    graph: Graph
+    X: Any
+    y: Any
+    names: np.ndarray | None
+    called: str = "y"
+    validation: Any = None
+    verbose: bool = False
+
+
+def learn(model: GraphRegressor, base: Base, data: Data, shared: dict[bytes, Correlator]) -> FittedField:
+    """Fit one target by the settings of a model; ``shared`` keeps what targets known at the same nodes share."""
+    begin, graph, X = time.perf_counter(), data.graph, data.X
+    y, labelled = check_known_values(data.y, graph, data.called)
+    if data.validation is not None and not base.stops_early:
+        raise ValueError(f'base "{base.name}" has no training to stop early; leave validation out.')
+    judges = None if data.validation is None else check_validation(data.validation, graph, labelled)
+    task = Task(graph, X, y, labelled, model.folds, model.random_state, model.checkpoint, judges, data.verbose)
+    correlate = None
+    if model.correlation == "learned":
+        correlate = shared.get(labelled.tobytes()) or Correlator(graph, labelled, model.logdet, model.random_state)
+        shared[labelled.tobytes()] = correlate
+    outcome = base.fit(task, correlate)
+    fit = outcome.correlation
+    if fit is not None:
+        alpha, stderr, beta = fit.alpha, fit.alpha_stderr, fit.beta
+    else:
+        alpha, stderr = (dict.fromkeys(graph.edge_types, v) for v in (1.0 if model.correlation else 0.0, 0.0))
+        beta = fixed_beta(outcome.residual, graph, y, alpha, design_of(base, X))
+    field = FittedField(graph, X, y, base, outcome, alpha, stderr, beta, data.names, model.random_state)
+    field = with_out_of_sample_beta(field)
+    log.info("fitted %s to %s: %r in %.3g s", type(model).__name__, data.called, field, time.perf_counter() - begin)
+    for what, how in (field.correlation.methods if field.correlation else {}).items():
+        log.debug("%s: %s", what, how)
+    return field

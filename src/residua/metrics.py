@@ -59,7 +59,7 @@ def r2(y: ArrayLike, prediction: ArrayLike) -> float:
     y, prediction = _known(y, prediction=prediction)
     if np.ptp(y) == 0:
         raise ValueError(f"y is {y[0]} at all {len(y)} known nodes, so R2 is undefined; use rmse.")
-    return float(r2_score(y, prediction))
+    return float(r2_score(*_near_one(y, prediction)[0]))
 
 
 def rmse(y: ArrayLike, prediction: ArrayLike) -> float:
@@ -81,7 +81,8 @@ def rmse(y: ArrayLike, prediction: ArrayLike) -> float:
     3.5355339059327378
     """
     y, prediction = _known(y, prediction=prediction)
-    return float(root_mean_squared_error(y, prediction))
+    columns, power = _near_one(y, prediction)
+    return float(np.ldexp(root_mean_squared_error(*columns), power))
 
 
 def sign_accuracy(y: ArrayLike, prediction: ArrayLike) -> float:
@@ -176,6 +177,7 @@ def sample_crps(y: ArrayLike, draws: ArrayLike) -> float:
     >>> sample_crps([0.0], [[-1.0], [1.0]])  # 1 - 1 / 2
     0.5
     """
+    check_one_index({"y": y, "draws.T": getattr(draws, "T", None)})
     table = as_floats(draws, "draws")
     if table.ndim != 2 or not len(table):
         raise ValueError(f"draws has shape {table.shape}; give at least one row of draws, shape (k, n).")
@@ -347,6 +349,12 @@ def _known(y: ArrayLike, *, name: str = "y", finite: bool = True, **others: Arra
                 f"give a number there, or set {name} to NaN to leave the node out."
             )
     return [first[known], *(column[known] for column in columns.values())]
+
+
+def _near_one(*columns: NDArray[np.float64]) -> tuple[list[NDArray[np.float64]], int]:
+    """Return columns over a power of two, and the power: no digit changes, and squares of 1e155 are floats then."""
+    power = int(np.frexp(max(np.abs(column).max() for column in columns))[1])
+    return [np.ldexp(column, -power) for column in columns], power
 
 
 def _vector(column: ArrayLike, name: str) -> NDArray[np.float64]:

@@ -47,6 +47,11 @@ def _flags(values: Any) -> np.ndarray:
     return numbers == 1
 
 
+def _check_finite(residual: Tensor) -> None:
+    if not torch.isfinite(residual).all():
+        raise ValueError("y or the prediction is not finite at a node of train_mask; mask such nodes out.")
+
+
 class _Omega(torch.autograd.Function):
     """-2 log-likelihood of one column, with the analytic gradients of the envelope theorem."""
 
@@ -114,6 +119,8 @@ class CorrelatedResidual(torch.nn.Module):
         shape, n = self.labelled.shape, graph.n_nodes
         if shape != (n,):
             raise ValueError(f"train_mask has shape {shape} but graph has {n} nodes; give one flag a node.")
+        if not self.labelled.any():
+            raise ValueError("train_mask is True at no node; give the nodes whose labels are used.")
         if not (-1 < alpha < 1 and beta > 0):
             raise ValueError(f"alpha={alpha}, beta={beta}: alpha must be inside (-1, 1), beta positive.")
         self.random_state = random_state
@@ -134,11 +141,10 @@ class CorrelatedResidual(torch.nn.Module):
 
     def loss(self, prediction: Tensor, y: Any) -> Tensor:
         """Return -2 log-likelihood of the labels under the training mask, a label and output; y as in ``correct``."""
-        prediction, y = self._columns(prediction), self._labels(y, prediction)
+        prediction, y = self._predictions(prediction), self._labels(y, prediction)
         rows = torch.as_tensor(np.flatnonzero(self.labelled), device=prediction.device)
         residual = y[rows] - prediction[rows]
-        if not torch.isfinite(residual).all():
-            raise ValueError("y or the prediction is not finite at a node of train_mask; mask such nodes out.")
+        _check_finite(residual)
         alpha, beta = torch.tanh(self.a), torch.exp(self.b)
         columns = [_Omega.apply(residual[:, k], alpha[k], beta[k], self.likelihood) for k in range(residual.shape[1])]
         return torch.stack(columns).sum() / residual.numel()
@@ -166,9 +172,10 @@ class CorrelatedResidual(torch.nn.Module):
             The prediction, known labels as known; after it the standard deviation if asked, and joint draws
             (samples, n) or (samples, n, outputs) if asked.
         """
-        columns = self._columns(prediction)
+        columns = self._predictions(prediction)
         single = prediction.ndim == 1
         base, labels = _array(columns), _array(self._labels(y, prediction))
+        _check_finite(torch.as_tensor((labels - base)[self.labelled]))
         results = [self._corrected(base[:, k], labels[:, k], k, return_std, samples) for k in range(base.shape[1])]
         stacked = [np.stack(part, axis=-1) for part in zip(*results, strict=True)]
         tensors = tuple(torch.as_tensor(part[..., 0] if single else part).to(prediction) for part in stacked)
@@ -191,11 +198,18 @@ class CorrelatedResidual(torch.nn.Module):
         if not isinstance(y, Tensor):
             y = as_floats(align(y, self.graph.nodes, "y", unknown=True), "y")
             y = torch.as_tensor(y, device=prediction.device)
+        if y.is_complex():
+            raise TypeError(f"y is a tensor of {y.dtype}; give real numbers.")
         return self._columns(y)
 
-    def _columns(self, values: Tensor) -> Tensor:
+    def _predictions(self, values: Tensor) -> Tensor:
         if not isinstance(values, Tensor):
             raise TypeError(f"prediction is {type(values).__name__}, not a Tensor; pass torch.as_tensor(prediction).")
+        if not values.is_floating_point():  # what is returned is of this kind: whole numbers would be cut
+            raise TypeError(f"prediction is a tensor of {values.dtype}; give floats: prediction.to(torch.float64).")
+        return self._columns(values)
+
+    def _columns(self, values: Tensor) -> Tensor:
         columns = values[:, None] if values.ndim == 1 else values
         if columns.shape != (self.graph.n_nodes, len(self.a)):
             raise ValueError(

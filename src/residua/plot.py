@@ -1,4 +1,4 @@
-"""Plots for notebooks: the map of a fitted model, its calibration, its correlation and its learning curve.
+"""Plots for notebooks: the map of a fitted model, its effects, calibration, correlation and learning curve.
 
 Each function returns matplotlib's Figure or Axes. Given no axes, it makes a figure of its own and touches no global
 state: the last expression of a notebook cell is shown as it is.
@@ -17,7 +17,16 @@ from sklearn.base import clone
 from residua import metrics
 from residua.field.precision import A_MAX, ALPHA_MAX
 from residua.graph.alignment import align
-from residua.validation import check_choice, check_count, check_fitted, check_graph, check_together, check_values
+from residua.validation import (
+    check_choice,
+    check_count,
+    check_fitted,
+    check_graph,
+    check_share,
+    check_together,
+    check_values,
+)
+from residua.views import effects as numbers
 from residua.views.contents import Contents, layers
 from residua.views.figures import BLUE, GREY, INK, strip
 from residua.views.positions import layout
@@ -29,10 +38,12 @@ if TYPE_CHECKING:
     from residua.estimator import GraphRegressor
     from residua.graph import Graph
 
-__all__ = ["calibration", "correlation", "learning_curve", "map"]
+__all__ = ["calibration", "correlation", "effects", "learning_curve", "map"]
 
 SHARES = (0.05, 0.1, 0.2, 0.4, 0.6, 0.8)
 MAX_SOURCES = 500  # nodes from which distances are counted
+MAX_PANELS = 24  # of effects, unless features are named
+ACROSS = 3  # panels side by side
 
 
 def map(
@@ -80,6 +91,63 @@ def map(
     graph = model.graph_
     where = layout(graph) if positions is None else align(positions, graph.nodes, "positions")
     return strip(where, {title: values[title] for title in chosen}, graph=graph if edges else None, **options)
+
+
+def effects(model: GraphRegressor, features: Sequence[str | int] | None = None, *, coverage: float = 0.95) -> Figure:
+    """Draw what each feature adds to the mean of a model of base "splines" or "linear", with bands.
+
+    Each curve is relative to its mean over labelled nodes, whose values of the feature are the ticks at the foot. The
+    band covers each point of the curve with the probability ``coverage``, alpha and the smoothness taken as known.
+
+    Parameters
+    ----------
+    model : GraphRegressor
+        Fitted model.
+    features : sequence of str or int, optional
+        Names or positions of features; by default all, or the 24 that matter most where there are more.
+    coverage : float
+        Of the bands.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> import residua
+    >>> data = residua.datasets.load_elect80()
+    >>> model = residua.GraphRegressor("splines").fit(data.X, data.y, graph=data.graph)
+    >>> [ax.get_xlabel() for ax in residua.plot.effects(model).axes]
+    ['college', 'homeownership', 'income']
+    """
+    from matplotlib.figure import Figure
+
+    check_share(coverage, "coverage")
+    found = numbers.effects(model, features)
+    if features is None and len(found) > MAX_PANELS:
+        chosen = np.sort(np.argsort([-np.ptp(effect.value) for effect in found], kind="stable")[:MAX_PANELS])
+        found = [found[k] for k in chosen]
+    across, down = max(min(ACROSS, len(found)), 1), max(-(-len(found) // ACROSS), 1)
+    figure = Figure(figsize=(3.2 * across, 2.6 * down), layout="constrained")
+    panels = figure.subplots(down, across, sharey=True, squeeze=False).ravel()
+    for ax in panels[len(found) :]:
+        ax.remove()
+    width = norm.ppf((1 + coverage) / 2)
+    for k, (ax, effect) in enumerate(zip(panels, found, strict=False)):
+        _draw_effect(ax, effect, width)
+        ax.set_ylabel("added to the mean" if k % across == 0 else "")
+    return figure
+
+
+def _draw_effect(ax: Axes, effect: numbers.Effect, width: float) -> None:
+    """Draw a curve with a band of ``width`` standard deviations to both sides, and ticks where the data are."""
+    margin = width * effect.std
+    _axes(ax, (0, 0)).axhline(0, color=GREY, lw=1)
+    ax.fill_between(effect.x, effect.value - margin, effect.value + margin, color=BLUE, alpha=0.2, lw=0)
+    ax.plot(effect.x, effect.value, color=BLUE, lw=2)
+    foot = np.zeros(len(effect.ticks))
+    ax.plot(effect.ticks, foot, "|", color=INK, alpha=0.4, transform=ax.get_xaxis_transform())
+    ax.set_xlabel(effect.name)
 
 
 def calibration(model: GraphRegressor, ax: Axes | None = None) -> Axes:
@@ -251,6 +319,8 @@ def learning_curve(
     if not len(shares) or not all(0 < share < 1 for share in shares):
         raise ValueError(f"shares is {list(shares)}; give shares of the labels between 0 and 1, such as 0.2.")
     if y is None:
+        if X is not None or graph is not None:
+            raise ValueError("y is None, but X or graph is given; give all three, or none for those of a fitted model.")
         X, y, graph = model.X_, model.y_, model.graph_
     graph = check_graph(graph)
     X, y = check_together(graph, X, y=y)

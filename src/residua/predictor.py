@@ -7,10 +7,13 @@ from abc import ABC, abstractmethod
 from typing import Any, Literal, overload
 
 import numpy as np
+import pandas as pd
 
 from residua import metrics
+from residua.by_id import NAMED, index_of, labels_by_id, names_nodes, positions_of, whole_tables
 from residua.graph import Graph
 from residua.intervals import conformal_quantile, gaussian_width
+from residua.targets import by_target, side_by_side
 from residua.validation import check_choice, check_graph, check_share, check_together, check_values
 
 Vectors = tuple[np.ndarray, np.ndarray]
@@ -21,10 +24,19 @@ class Predictor(ABC):
 
     graph_: Graph  # of the fit
     y_: np.ndarray  # (n,) labels of the fit, NaN where unknown
+    targets_: Any = None  # models of several targets by name, each a Predictor, after a fit of such
 
     @abstractmethod
     def _moments(self, X: Any, y: Any, graph: Graph | None, left_out: bool, std: bool) -> tuple[np.ndarray, Any]:
         """Return means and, if asked, standard deviations; of known labels too where they are ``left_out``."""
+
+    @abstractmethod
+    def _columns(self, X: Any, y: Any, graph: Graph | None, width: float) -> dict[str, np.ndarray]:
+        """Return the columns of ``predict_frame``; intervals reach ``width`` standard deviations to both sides."""
+
+    @abstractmethod
+    def _labels_on(self, graph: Graph) -> np.ndarray:
+        """Return the labels (m,) that are known at the nodes of a graph, NaN elsewhere."""
 
     @abstractmethod
     def _mean_with_features(self, X: Any, y: Any) -> np.ndarray:
@@ -43,16 +55,31 @@ class Predictor(ABC):
         graph: Graph | None = ...,
         return_std: Literal[False] = ...,
         known: str = ...,
+        nodes: Any = ...,
     ) -> np.ndarray: ...
 
     @overload
     def predict(
-        self, X: Any = ..., y: Any = ..., *, graph: Graph | None = ..., return_std: Literal[True], known: str = ...
+        self,
+        X: Any = ...,
+        y: Any = ...,
+        *,
+        graph: Graph | None = ...,
+        return_std: Literal[True],
+        known: str = ...,
+        nodes: Any = ...,
     ) -> Vectors: ...
 
     @overload
     def predict(
-        self, X: Any = ..., y: Any = ..., *, graph: Graph | None = ..., return_std: bool, known: str = ...
+        self,
+        X: Any = ...,
+        y: Any = ...,
+        *,
+        graph: Graph | None = ...,
+        return_std: bool,
+        known: str = ...,
+        nodes: Any = ...,
     ) -> np.ndarray | Vectors: ...
 
     def predict(
@@ -63,35 +90,63 @@ class Predictor(ABC):
         graph: Graph | None = None,
         return_std: bool = False,
         known: str = "label",
+        nodes: Any = None,
     ) -> np.ndarray | Vectors:
         """Predict every node of the training graph, or of another graph given its features and few known labels.
 
         Parameters
         ----------
-        X : (n, d) array or DataFrame, optional
-            Features of another graph.
-        y : (n,) array, optional
+        X : (n, d) array, DataFrame or ids of nodes (k,), optional
+            Features of another graph, unless that carries them; or ids, which is the same as ``nodes``.
+        y : (n,) array, Series or dict, optional
             Known labels of another graph, NaN where unknown. Without X and graph: labels of the training graph that
             came to be known since the fit, NaN elsewhere. They are conditioned on beside those of the fit, which they
-            replace at the same nodes, and are not kept. Only a base "linear" or "mean" follows them (with
-            correlation="propagate" none does); nothing else is fitted anew.
+            replace at the same nodes, and are not kept. Only a base "linear", "splines" or "mean" follows
+            them (with correlation="propagate" none does); nothing else is fitted anew. A dict or a Series may have the
+            labels of a few ids, ``{"01001": 0.5}``.
         graph : Graph, optional
-            Another graph.
+            Another graph. One that has every node and every edge of the training graph, as ``graph.with_nodes`` makes
+            it, is that graph, grown: the labels of the fit are known there too, by id, and y adds to them.
         return_std : bool
             Also return standard deviations.
         known : "label" or "predict"
             "label" returns known labels as they are, with std 0; "predict" gives leave-one-out predictions there.
+        nodes : ids (k,), optional
+            Which nodes to return, in this order.
 
         Returns
         -------
         mean : (n,) array
-            Predictions in the order of the graph's nodes.
+            Predictions in the order of the graph's nodes, or those (k,) of ``nodes``; a column for each of several
+            targets.
         std : (n,) array
             Standard deviations, only if ``return_std``.
         """
         check_choice(known, ("label", "predict"), "known")
+        if self.targets_ is not None:
+            options: Any = {"graph": graph, "return_std": return_std, "known": known, "nodes": nodes}
+            return side_by_side([one.predict(X, labels, **options) for one, labels in self._each(y)])
+        X, graph, at = self._asked(X, nodes, graph)
         mean, std = self._moments(X, y, graph, known == "predict", return_std)
+        if at is not None:
+            mean, std = mean[at], None if std is None else std[at]
         return (mean, std) if return_std else mean
+
+    def _each(self, y: Any) -> list[tuple[Any, Any]]:
+        """Return the model of each of several targets with its part of the labels y."""
+        return list(zip(self.targets_.values(), by_target(y, list(self.targets_)), strict=True))
+
+    def _asked(self, X: Any, nodes: Any, graph: Graph | None) -> tuple[Any, Graph | None, np.ndarray | None]:
+        """Return features, graph, and the positions of the nodes that are asked for: None for all."""
+        name = "nodes"
+        if names_nodes(X):
+            if nodes is not None:
+                raise ValueError("X and nodes both name nodes; give one of them.")
+            X, nodes, name = None, X, NAMED
+            graph = None if graph is self.graph_ else graph
+        if nodes is None:
+            return X, graph, None
+        return X, graph, positions_of(nodes, self.graph_ if graph is None else check_graph(graph), name)
 
     def predict_interval(
         self,
@@ -101,6 +156,7 @@ class Predictor(ABC):
         graph: Graph | None = None,
         coverage: float = 0.9,
         method: str = "conformal",
+        nodes: Any = None,
     ) -> Vectors:
         """Return lower and upper ends of an interval for every node; both are the label at labelled nodes.
 
@@ -113,6 +169,8 @@ class Predictor(ABC):
         method : "conformal" or "gaussian"
             "conformal" widens the Gaussian interval until it covers the training labels, leave-one-out, so its
             coverage does not rest on normality; "gaussian" takes the model at its word.
+        nodes : ids (k,), optional
+            Which nodes to return, in this order.
 
         Returns
         -------
@@ -122,37 +180,99 @@ class Predictor(ABC):
             Upper ends.
         """
         width = self.interval_width(coverage, method)
-        mean, std = self.predict(X, y, graph=graph, return_std=True)
+        mean, std = self.predict(X, y, graph=graph, return_std=True, nodes=nodes)
         return mean - width * std, mean + width * std
 
+    def predict_frame(
+        self,
+        X: Any = None,
+        y: Any = None,
+        *,
+        graph: Graph | None = None,
+        coverage: float = 0.9,
+        method: str = "conformal",
+        nodes: Any = None,
+    ) -> pd.DataFrame:
+        """Return all that is predicted as a table with a row for each node, indexed by id.
+
+        Parameters
+        ----------
+        X, y, graph : array, array, Graph
+            Other data, as in ``predict``.
+        coverage, method : float, str
+            Of the intervals, as in ``predict_interval``.
+        nodes : ids (k,), optional
+            Which nodes to return, in this order.
+
+        Returns
+        -------
+        DataFrame
+            Columns prediction (the label where it is known), std (0 there), lower and upper end of the interval, base
+            (what the features say), correction (what the neighbours add), known (whether the label is), leave_one_out
+            (what the other labels say of a known one; NaN elsewhere). Of several targets such columns for each, below
+            its name.
+
+        Examples
+        --------
+        >>> import residua
+        >>> data = residua.datasets.load_elect80()
+        >>> model = residua.GraphRegressor("linear").fit(data.X, data.y, graph=data.graph)
+        >>> frame = model.predict_frame()
+        >>> frame.columns.tolist()[:4], frame.loc["01001", "prediction"].round(3)
+        (['prediction', 'std', 'lower', 'upper'], np.float64(0.516))
+        """
+        if self.targets_ is not None:
+            options: Any = {"graph": graph, "coverage": coverage, "method": method, "nodes": nodes}
+            frames = [one.predict_frame(X, labels, **options) for one, labels in self._each(y)]
+            return pd.concat(dict(zip(self.targets_, frames, strict=True)), axis=1)
+        width = self.interval_width(coverage, method)
+        X, graph, at = self._asked(X, nodes, graph)
+        there = self.graph_ if graph is None else check_graph(graph)
+        frame = pd.DataFrame(self._columns(X, y, graph, width), index=index_of(there))
+        return frame if at is None else frame.iloc[at]
+
     def interval_width(self, coverage: float = 0.9, method: str = "conformal") -> float:
-        """Return half the width of the intervals of ``predict_interval``, in standard deviations."""
+        """Return half the width of the intervals of ``predict_interval``, in standard deviations; one a target."""
+        if self.targets_ is not None:
+            widths: Any = np.array([one.interval_width(coverage, method) for one in self.targets_.values()])
+            return widths
         check_choice(method, ("conformal", "gaussian"), "method")
         check_share(coverage, "coverage")
         scores = None if method == "gaussian" else self._scores()
         return gaussian_width(coverage) if scores is None else conformal_quantile(scores, coverage)
 
     def score(self, X: Any, y: Any, *, known: Any = None, graph: Graph | None = None) -> float:
-        """Return R2 at nodes whose label was unknown to the model.
+        """Return R2 at nodes whose label was unknown to the model; of several targets the mean of theirs.
 
         Parameters
         ----------
-        X : (n, d) array or DataFrame
+        X : (n, d) array, DataFrame or ids of nodes (k,)
             Features. Of the training graph: None, or those of the fit, or others in their place, which the fitted base
-            predicts from (its coefficients stay as they are); the residuals at the labels of the fit move with it.
+            predicts from (its coefficients stay as they are); the residuals at the labels of the fit move with it. Or
+            ids of nodes, which alone count then, each predicted without its own label: leave-one-out at nodes that
+            were labelled in ``fit``.
         y : (n,) array or Series
-            True labels, NaN where unknown; nodes that were labelled in ``fit`` (or in ``known``) do not count.
-        known : (n,) array or Series, optional
+            True labels, NaN where unknown, of all nodes or of those that X names. Without such names nodes that were
+            labelled in ``fit`` (or in ``known``) do not count.
+        known : (n,) array, Series or dict, optional
             Labels to condition on: of another graph, or those of the training graph that came after the fit.
         graph : Graph, optional
             Another graph.
         """
+        if self.targets_ is not None:
+            each = zip(self._each(y), by_target(known, list(self.targets_), "known"), strict=True)
+            scores = [
+                one.score(X, truth, known=labels, graph=graph) for (one, truth), labels in each if truth is not None
+            ]
+            return float(np.mean(scores))
         trained = graph is None or graph is self.graph_
         there = self.graph_ if trained else check_graph(graph)
+        known = labels_by_id(known, there, "known")
+        if names_nodes(X):
+            return self._score_at(X, y, known, None if trained else there)
         X, y, known = check_together(there, X, y=y, known=known)
-        mean = self._mean_with_features(X, known) if trained else self.predict(X, known, graph=there)
         truth = check_values(y, there, "y")
-        unseen = ~np.isnan(truth) & (np.isnan(self.y_) if trained else True)
+        unseen = ~np.isnan(truth) & np.isnan(self._labels_on(there))
         if known is not None:
             unseen &= np.isnan(check_values(known, there, "known"))
         if unseen.sum() < 2:
@@ -160,7 +280,37 @@ class Predictor(ABC):
                 f"y has {unseen.sum()} labels that the model has not seen; at least 2 are needed to score. "
                 "Mask some labels as NaN in fit, or see diagnose() for leave-one-out accuracy."
             )
+        if trained:
+            mean = self._mean_with_features(X, known)
+        else:
+            self._check_unseen(there, truth, unseen)
+            mean = self.predict(X, np.full(there.n_nodes, np.nan) if known is None else known, graph=there)
         return metrics.r2(truth[unseen], mean[unseen])
+
+    def _check_unseen(self, graph: Graph, truth: np.ndarray, unseen: np.ndarray) -> None:
+        """Refuse to score at the labels of the fit, on a copy of its graph."""
+        if not np.array_equal(graph.nodes, self.graph_.nodes):
+            return
+        both = unseen & ~np.isnan(self.y_)
+        if both.any() and np.array_equal(truth[both], self.y_[both]):
+            raise ValueError(
+                f"graph has the nodes of the fit and y has {both.sum():,} of its labels, which the model has learned "
+                "from; leave graph out, so that they do not count, or pass known= with them."
+            )
+
+    def _score_at(self, nodes: Any, y: Any, known: Any, graph: Graph | None) -> float:
+        """Return R2 at nodes that are named, each predicted without its own label."""
+        there = self.graph_ if graph is None else graph
+        at = positions_of(nodes, there, NAMED)
+        truth = check_values(whole_tables(there, nodes, y)[1], there, "y")[at]
+        given = np.isfinite(self._labels_on(there))
+        if known is not None:
+            given = given | np.isfinite(check_values(known, there, "known"))
+        mean = self.predict(None, known, graph=graph, known="predict" if given[at].any() else "label", nodes=nodes)
+        counted = np.isfinite(truth)
+        if counted.sum() < 2:
+            raise ValueError(f"y has {counted.sum()} labels at the nodes of X; at least 2 are needed to score.")
+        return metrics.r2(truth[counted], mean[counted])
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to one file, whole or not at all; ``residua.load`` reads it."""

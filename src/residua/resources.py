@@ -18,7 +18,7 @@ from typing import Any
 
 import psutil
 
-from residua.bases.registry import find_base
+from residua.bases.registry import MOST_BENDS, find_base
 from residua.graph import Graph
 from residua.linalg.logdet.stochastic import FIRST_PROBES
 from residua.linalg.order import LARGE
@@ -147,7 +147,7 @@ def sizes(job: Job) -> dict[str, float]:
     if job.kind == "trees":
         return parts | {"trees": 8.0 * n * (BOOSTERS * VECTORS + columns) + 2.0 * job.edges * 12}
     if job.kind != "network":
-        columns = columns if find_base(job.base).features else 1
+        columns = _columns(job) + 1
         return parts | {job.kind: 8.0 * columns * (n + job.labels)}
     seen = find_base(job.base).columns * columns
     activations = 16.0 * n * WIDTHS  # of one member: on large graphs they are trained in turn
@@ -160,7 +160,7 @@ def operations(job: Job) -> dict[str, float]:
     unknown = max(0.1, 1 - job.labels / n)
     parts = {
         "variances": DRAWS * (STEPS * product * unknown + 20 * (job.edges + n)),
-        "linear": 30 * product * job.features,
+        "linear": 30 * product * _columns(job),
         "regressor": 6.0 * job.labels * max(job.features, 1),
         "trees": ROUNDS * BOOSTERS * (job.labels * max(job.features, 1) + 15 * product),
         "network": EPOCHS * job.ensemble * (n * (job.features + WIDTHS) * 6 + 40.0 * job.edges + 10 * product),
@@ -169,6 +169,13 @@ def operations(job: Job) -> dict[str, float]:
     if job.correlation == "learned":
         parts["log-determinant"] = FIRST_PROBES * 24 * product * (1 if job.edge_types == 1 else 30)
     return parts
+
+
+def _columns(job: Job) -> int:
+    """Columns that a base other than a network makes of the features; splines have at most so many bends in all."""
+    entry = find_base(job.base)
+    bent = min((entry.columns - 1) * job.features, MOST_BENDS)
+    return job.features + bent if entry.features else 0
 
 
 LIMITS = (  # of a container, and what it has taken: cgroups of version 2, and of version 1
@@ -191,7 +198,7 @@ def available_bytes(root: Path = Path("/")) -> float:
 
 def _number(path: Path, missing: float) -> float:
     with suppress(OSError, ValueError):  # not there, or "max"
-        return float(int(path.read_text()))
+        return float(int(path.read_text(encoding="ascii")))
     return missing
 
 

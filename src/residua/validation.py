@@ -110,6 +110,18 @@ def check_nodes(nodes: Any, graph: Graph, name: str) -> np.ndarray:
     return chosen
 
 
+def check_validation(validation: Any, graph: Graph, labelled: np.ndarray) -> np.ndarray:
+    """Return the mask (n,) of validation labels, given as one or as ids of nodes, that leaves enough to learn from."""
+    chosen = check_nodes(validation, graph, "validation")
+    if not (chosen & labelled).any() or (chosen & ~labelled).any():
+        count = int((chosen & ~labelled).sum())
+        found = f"{count} nodes whose label is unknown" if count else "no node"
+        raise ValueError(f"validation has {found}; choose some of the nodes with a known label.")
+    if (labelled & ~chosen).sum() < MIN_LABELS:
+        raise ValueError(f"validation leaves {(labelled & ~chosen).sum()} labels to learn from; choose fewer nodes.")
+    return chosen
+
+
 def check_together(graph: Any, X: Any, **labels: Any) -> list[Any]:
     """Return features and labels, each in the order of the graph's nodes; refuse those that contradict each other."""
     return align_together(check_graph(graph).nodes, {"X": X, **labels}, unknown=tuple(labels))
@@ -123,7 +135,8 @@ def check_features(
     Parameters
     ----------
     X : array_like of shape (n, d), sparse matrix or None
-        Finite numbers, one row for each node: a DataFrame is matched by id, as ``residua.graph.alignment`` has it.
+        Finite numbers, one row for each node: a DataFrame is matched by id, as ``residua.graph.alignment`` has it. The
+        geometry of a GeoDataFrame is no feature.
     graph : Graph
         The graph.
     optional : bool, default False
@@ -142,9 +155,13 @@ def check_features(
     """
     if X is None:
         if not optional:
-            raise ValueError("X is None; this base needs features (n, d), one row for each node.")
+            raise ValueError(
+                "X is None; this base needs features (n, d), one row for each node, or a graph that carries them, "
+                "graph.with_features(X)."
+            )
         return np.empty((graph.n_nodes, 0)), None
     by_id, X = has_ids(X), align(X, graph.nodes, "X")
+    X = _without_geometry(X) if isinstance(X, pd.DataFrame) else X
     names = _column_names(X) if isinstance(X, pd.DataFrame) else None
     table = _as_given(X) if as_is else _as_numbers(X)
     if table.ndim != 2 or table.shape[0] != graph.n_nodes:
@@ -164,6 +181,12 @@ def check_features(
     if as_is and expected is not None and isinstance(table, np.ndarray):
         table = pd.DataFrame(table, columns=expected)
     return table, names
+
+
+def _without_geometry(X: pd.DataFrame) -> pd.DataFrame:
+    """Return a GeoDataFrame without its geometry, which is no feature; any other table as it is."""
+    shapes = [str(kind) == "geometry" for kind in X.dtypes]
+    return pd.DataFrame(X.loc[:, ~np.array(shapes)]) if any(shapes) else X
 
 
 def _column_names(X: pd.DataFrame) -> np.ndarray:
@@ -223,6 +246,12 @@ def check_share(value: float, name: str) -> None:
 
 def check_fitted(model: Any) -> None:
     """Refuse a model that has not been fitted."""
+    if getattr(model, "targets_", None) is not None:
+        names = list(model.targets_)
+        raise ValueError(
+            f"this {type(model).__name__} was fitted to the targets {names}; ask the model of one of them, "
+            f"model.targets_[{names[0]!r}]."
+        )
     if not hasattr(model, "field_"):
         raise NotFittedError(f"this {type(model).__name__} is not fitted yet; call fit(X, y, graph=graph) first.")
 

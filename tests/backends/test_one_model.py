@@ -13,6 +13,7 @@ from graphs import small_world
 from residua.bases.base import Task
 from residua.bases.linear import LinearBase
 from residua.bases.neighbours import neighbour_features
+from residua.bases.registry import make_base
 from residua.diagnosis import r2_of_errors
 from residua.field import Conditional, Correlator
 from residua.field.fitted import FittedField
@@ -52,18 +53,20 @@ def test_the_correlation_is_that_of_one_machine(case, residual, size):
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_a_linear_mean_fitted_with_it_is_that_of_one_machine(case, residual, size):
+@pytest.mark.parametrize("name", ["linear", "splines"])
+def test_a_linear_mean_fitted_with_it_is_that_of_one_machine(case, residual, size, name):
     X = np.random.default_rng(2).standard_normal((case.n, 2)) + 50
-    y = residual + X @ [1.0, -2.0]
+    y = residual + X @ [1.0, -2.0] + 3 * np.sin(2 * X[:, 0])
 
     def task(graph):
         labels = y[graph.mine]
         known = ~np.isnan(labels)
-        base = LinearBase("linear")
+        base = make_base(name)
         outcome = base.fit(Task(graph, X[graph.mine], labels, known, 5, 0), Correlator(graph, known, STRATEGY))
         return base.coefficients, outcome.correlation.alpha["edge"], outcome.residual
 
-    model = residua.GraphRegressor("linear", logdet=STRATEGY).fit(X, y, graph=case.graph)
+    model = residua.GraphRegressor(name, logdet=STRATEGY).fit(X, y, graph=case.graph)
+    assert name == "linear" or model.base_.prior_variance[3] > 0
     found = on_threads(case.graph, size, task)
     for coefficients, alpha, _ in found:
         np.testing.assert_allclose(coefficients, model.base_.coefficients, **CLOSE)

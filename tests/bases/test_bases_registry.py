@@ -1,6 +1,7 @@
 """One table of bases, which Python, the command line, comparisons and the memory estimate read."""
 
 import pytest
+from sklearn.ensemble import StackingRegressor
 from sklearn.linear_model import Ridge
 
 import residua
@@ -28,6 +29,7 @@ def test_every_network_is_made():
 
 def test_a_base_itself_has_an_entry():
     assert find_base(Ridge()).kind == "regressor"
+    assert find_base(StackingRegressor([("ridge", Ridge())])).kind == "regressor"  # without predict until it is fitted
     assert make_base(Ridge()).name == "Ridge"
     torch = pytest.importorskip("torch")
     assert find_base(torch.nn.Linear(2, 1)).kind == "network"

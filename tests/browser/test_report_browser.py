@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
+from scipy.stats import spearmanr
 
 import residua
 from residua.io.tables.graphs import Columns, read_tables, rows_like
@@ -14,6 +15,7 @@ from residua.views.page.html import write_report
 
 PHONE = {"viewport": {"width": 375, "height": 750}, "device_scale_factor": 2, "has_touch": True, "is_mobile": True}
 RANGE = "(({ x_range: x, y_range: y }) => [x.end - x.start, y.end - y.start])(Bokeh.documents[0].roots()[0])"
+FRAME = "(({ x_range: x, y_range: y }) => [x.start, x.end, y.start, y.end])(Bokeh.documents[0].roots()[0])"
 LAYERS = ["truth", "base", "residual", "correction", "final", "std"]
 
 
@@ -166,9 +168,14 @@ def test_areas_are_drawn_coloured_and_named(opened, tmp_path):
     path = tmp_path / "areas.html"
     write_report(model, path, polygons={"type": "FeatureCollection", "features": areas})
     page = opened(path)
-    before = page.picture()
-    page.page.click('[data-layer="2"]')
-    assert page.picture() != before
+    page.page.click(f'[data-layer="{LAYERS.index("final")}"]')
+    left, right, bottom, top = page.page.evaluate(FRAME)
+    pixels = pixels_of(page)
+    height, width, _ = pixels.shape
+    places = np.array([[float(part) for part in name.split("-")] for name in ids]) + 0.3
+    columns, rows = (places[:, 0] - left) / (right - left) * width, (top - places[:, 1]) / (top - bottom) * height
+    brightness = pixels[rows.astype(int), columns.astype(int)] @ [0.2126, 0.7152, 0.0722]
+    assert spearmanr(brightness, model.predict()).statistic > 0.99  # a scale from dark to bright
     middle = page.page.locator("#figure-map").bounding_box()
     assert page.hover(middle["x"] + middle["width"] / 2, middle["y"] + middle["height"] / 2)["node"] == "2-2"
     assert page.wrong == []

@@ -1,6 +1,8 @@
 """From two tables to a model and predictions, as a user types it."""
 
 import json
+import re
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -38,6 +40,18 @@ def test_fit_tells_what_it_read_and_learned(folder):
     assert Path("model.residua").exists()
 
 
+def test_coefficients_are_printed_in_the_units_of_the_columns(folder):
+    out, found = (run(f"fit nodes.csv edges.csv --target price --features size {how}") for how in ("", "--json"))
+    found = json.loads(found)
+    summary = load("model.residua").summary()
+    assert list(found["coefficients"]) == ["intercept", "size"]
+    assert found["coefficients"]["size"] == pytest.approx(summary.coefficients.loc["size"].to_dict())
+    assert found["aic"] == pytest.approx(summary.facts["aic"])
+    assert f"size: {summary.coefficients.loc['size', 'estimate']:+.4g}, standard error" in out
+    wide = run("fit nodes.csv edges.csv --target price --correlation none --base mean")
+    assert "intercept: +" in wide
+
+
 def test_fit_prints_the_same_as_json(folder):
     found, told = (run(f"fit nodes.csv edges.csv --target price {how}") for how in ("--json", ""))
     found = json.loads(found)
@@ -67,6 +81,18 @@ def test_a_correlation_that_is_not_learned_has_no_interval(folder, correlation):
     assert json.loads(run(command + " --json"))["alpha"]["edge"]["lower"] is None
 
 
+def test_splines_are_fitted_saved_and_predict(folder):
+    found = json.loads(run("fit nodes.csv edges.csv --target price --base splines --json"))
+    assert found["r2_base"] < found["r2_corrected"]
+    run("predict model.residua -o p.csv")
+    run("report model.residua -o report.html")
+    model = load("model.residua")
+    assert model.base == "splines"
+    np.testing.assert_allclose(pd.read_csv("p.csv")["prediction"], model.predict(), rtol=1e-6)
+    out = run("compare nodes.csv edges.csv --target price --splits 1 --bases splines")
+    assert "splines, learned" in out
+
+
 def test_bases_that_look_at_no_feature_need_none(folder):
     town()[0][["id", "price"]].to_csv("bare.csv", index=False)
     assert "Features  none" in run("fit bare.csv edges.csv --target price --base mean")
@@ -89,6 +115,35 @@ def test_names_with_commas_go_in_quotes(folder):
     )
     assert result.exit_code == 0
     assert "size, m2" in result.stdout
+
+
+@pytest.mark.parametrize("word", ["NA", "n/a", "not known", "1,000", 'say "no"', "it's", "$HOME", "a;b"])
+def test_what_an_error_says_to_type_works_as_it_is_written(folder, word, refusal):
+    nodes = town()[0].drop(columns="size")
+    nodes["size, m2"] = [word if k == 2 else str(k % 5) for k in range(len(nodes))]
+    nodes.to_csv("nodes.csv", index=False)
+    fit = ["fit", "nodes.csv", "edges.csv", "--target", "price"]
+    said = re.search(
+        r"(--missing .+), or read the column as text: (--categorical .+), or leave it out: (--exclude .+)\.$",
+        refusal(*fit),
+    )
+    for option in said.groups():
+        result = runner.invoke(app, [*fit, *shlex.split(option)])
+        assert result.exit_code == 0, result.output
+    assert "size, m2" not in runner.invoke(app, [*fit, *shlex.split(said[3])]).stdout
+
+
+@pytest.mark.parametrize("word", [" ", " NA ", "no " + 20 * "very " + "long word"])
+def test_a_word_that_no_option_can_name_is_not_advised(folder, word, refusal):
+    nodes = town()[0].astype({"price": object})
+    nodes.loc[2, "price"] = word
+    nodes.to_csv("nodes.csv", index=False)
+    said = refusal("fit", "nodes.csv", "edges.csv", "--target", "price")
+    assert "is not a number; write a number, leave the cell empty; an empty cell is a node whose label" in said
+    nodes.loc[2, "price"] = ""
+    nodes.astype(str).to_parquet("nodes.parquet")
+    assert "'' is not a number" in (said := refusal("fit", "nodes.parquet", "edges.csv", "--target", "price"))
+    assert "leave the cell empty (null); an empty cell is" in said
 
 
 def test_a_network_is_fitted_and_told_apart(folder):

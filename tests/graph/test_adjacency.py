@@ -1,6 +1,7 @@
 """Rows become one undirected edge each, of a type and a weight, or one clear error."""
 
 from collections import defaultdict
+from datetime import timedelta
 
 import numpy as np
 import pandas as pd
@@ -93,10 +94,15 @@ def test_a_negative_or_non_finite_weight_is_refused(value):
         ([1.0], ValueError, "weight has 1 entries but source has 2; give one per row"),
         (["heavy", "light"], ValueError, "weight is not numeric .*heavy"),
         (np.array([1j, 2j]), ValueError, "weight is not numeric .*complex128"),
+        (np.array([1, 2], "m8[h]"), ValueError, "weight is not numeric .*timedelta64.*one real number per row"),
+        (pd.to_timedelta([1, 2], unit="h"), ValueError, "weight is not numeric .*timedelta64"),
+        ([timedelta(hours=1), timedelta(hours=2)], ValueError, "weight is not numeric .*timedelta"),
+        (pd.Series(pd.to_datetime(["2020-01-01", None])), ValueError, "weight is not numeric .*datetime64"),
         (np.ones((2, 1)), ValueError, r"weight has shape \(2, 1\); it must have one dimension"),
         (2.0, TypeError, "weight is 2.0; it must be an array or a list"),
         (pd.Series([1, None], dtype="Int64"), ValueError, "weight is nan at row 1"),
         ([1e308, 1e308], ValueError, "weight adds up to inf; scale the weights down"),
+        ([1.0, 1e-310], ValueError, "weight is 1e-310, smaller than floats hold well; scale the weights up"),
     ],
 )
 def test_weights_of_a_wrong_form_are_refused(weight, error, message):

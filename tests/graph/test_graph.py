@@ -16,10 +16,12 @@ def test_components_are_those_of_all_types_together():
     assert graph.components.tolist() == [0, 1, 1, 1, 0, 2]
 
 
-def test_repr_is_one_line_and_length_counts_nodes():
+def test_repr_is_one_line_and_a_graph_is_no_sequence_of_rows():
     graph = by_edges(CASES["two types"])
     assert repr(graph) == "Graph(4 nodes, 4 edges of types road, rail)"
-    assert len(graph) == graph.n_nodes == 4
+    assert graph.n_nodes == 4
+    assert not hasattr(graph, "__len__")  # scikit-learn would cut what is as long as X into folds
+    assert np.array([graph, graph]).shape == (2,)
 
 
 def test_a_graph_is_equal_to_itself_alone():

@@ -148,6 +148,34 @@ def test_a_matrix_of_a_wrong_form_is_refused(A, nodes, message):
         Graph.from_scipy(A, nodes=nodes)
 
 
+def test_a_table_of_weights_names_the_nodes_by_its_index_and_its_columns():
+    A = pd.DataFrame([[0, 1, 2], [1, 0, 3], [2, 3, 0]], list("abc"), list("abc"))
+    mixed = A.loc[list("cab"), list("bca")]
+    for given, nodes in ((A, None), (mixed, list("abc")), (mixed.loc[list("abc")], None)):
+        graph = Graph.from_scipy(given, nodes)
+        assert graph.nodes.tolist() == list("abc")
+        np.testing.assert_array_equal(graph.adjacency().toarray(), A)
+    assert Graph.from_scipy(mixed).nodes.tolist() == list("cab")
+    types = Graph.from_scipy({"road": A, "rail": mixed})
+    np.testing.assert_array_equal(types.adjacency("rail").toarray(), A)
+    bare = pd.DataFrame(A.to_numpy())
+    np.testing.assert_array_equal(Graph.from_scipy(bare, list("xyz")).adjacency().toarray(), A)
+    with pytest.raises(ValueError, match=r"A\.T has 1 id that the graph has not, 'd', and no row for 1 node .*'c'"):
+        Graph.from_scipy(A.rename(columns={"c": "d"}))
+    with pytest.raises(ValueError, match=r"A.* is indexed by .*none of them an id"):
+        Graph.from_scipy(A, nodes=list("xyz"))
+
+
+def test_columns_of_edges_that_are_indexed_differently_are_refused():
+    edges = pd.DataFrame({"source": [0, 1, 2], "target": [1, 2, 3], "km": [1.0, 2.0, 3.0]}, index=list("xyz"))
+    good = Graph.from_edges(edges["source"], edges["target"], edges["km"])
+    for weight in (edges["km"].reset_index(drop=True), edges["km"].tolist()):
+        again = Graph.from_edges(edges["source"], edges["target"], weight)
+        np.testing.assert_array_equal(again.adjacency().toarray(), good.adjacency().toarray())
+    with pytest.raises(ValueError, match=r"weight is not indexed like source; order both alike"):
+        Graph.from_edges(edges["source"], edges["target"], edges["km"].iloc[::-1])
+
+
 def test_pandas_names_the_columns_there_are():
     edges = pd.DataFrame({"from": [0], "to": [1]})
     with pytest.raises(ValueError, match=r"source='source' is not a column of edges; its columns are \['from', 'to'\]"):

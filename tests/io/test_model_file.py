@@ -36,6 +36,7 @@ BASES = {
     "zero": lambda: "zero",
     "mean": lambda: "mean",
     "linear": lambda: "linear",
+    "splines": lambda: "splines",
     "boosting": lambda: HistGradientBoostingRegressor(max_iter=5, min_samples_leaf=3),
     "pipeline": lambda: make_pipeline(StandardScaler(), Ridge()),
 }
@@ -104,7 +105,7 @@ def test_every_base_with_every_correlation_comes_back_the_same(base, correlation
     assert list(tmp_path.iterdir()) == [tmp_path / "model.residua"]
 
 
-@pytest.mark.parametrize("base", ["zero", "linear", "pipeline"])
+@pytest.mark.parametrize("base", ["zero", "linear", "splines", "pipeline"])
 def test_two_edge_types_come_back_the_same(base, tmp_path):
     model = fitted(BASES[base](), ring(PAIRS, weighted=True, types=("road", "rail")))
     again = reloaded(model, tmp_path)
@@ -662,6 +663,28 @@ def put(index, value):
 )
 def test_changed_arrays_are_refused(change, forge):
     assert "damaged" in refusal(forge(arrays=change))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (edited("base.knots", lambda k: k[::-1]), "base.knots are not in order"),
+        (edited("base.knots", lambda k: k[1:]), "array base.knots is"),
+        (edited("base.knots", put(2, np.inf)), "array base.knots is not finite"),
+        (edited("base.knot_counts", put(0, 2)), "base.knot_counts are not those of splines"),
+        (edited("base.knot_counts", put(0, 10**12)), "base.knot_counts are not those of splines"),
+        (edited("base.knot_counts", put(0, 0)), "array base.knots is"),
+        (edited("base.prior_variance", put(3, -1.0)), "base.prior_variance is negative"),
+        (edited("base.prior_variance", put(3, np.inf)), "array base.prior_variance is not finite"),
+        (edited("base.coefficients", lambda c: c[:-1]), "array base.coefficients is"),
+        (edited("base.coefficients", lambda c: c * 1e308), "not finite"),
+        (without("base.knots"), "array base.knots is missing"),
+    ],
+)
+def test_changed_splines_are_refused(change, message, forge):
+    found = refusal(forge(model=fitted("splines"), arrays=change))
+    assert "damaged" in found
+    assert message in found
 
 
 def test_an_array_that_claims_more_than_its_bytes_is_refused(forge):

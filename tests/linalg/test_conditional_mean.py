@@ -19,7 +19,7 @@ from residua.linalg.kernels.conditional_mean import conditional_mean
 def test_it_is_the_dense_conditional_mean(name, alpha):
     case = CASES[name]
     types = len(case.graph.edge_types)
-    G = unit_precision(list(case.graph.operators.values()), np.full(types, alpha / types))
+    G = unit_precision(list(case.graph.operators.values()), np.full(types, alpha))  # type by type: their sum has norm 1
     A = G.dense()
     L, U = np.flatnonzero(case.labelled), np.flatnonzero(~case.labelled)
     rng = np.random.default_rng(0)

@@ -152,6 +152,36 @@ MATHEMATICS = [
         ("pull of the design", "self.design - mean)", "self.design + mean)"),
     ),
     *changes(
+        "field/coefficients.py",
+        "tests/field/test_prior.py::test_labels_that_came_later_move_coefficients_with_a_prior_too",
+        ("prior of a change", "pulled[self.prior > 0] -= self", "pulled[self.prior > 0] += self"),
+    ),
+    *changes(
+        "field/coefficients.py",
+        "tests/field/test_prior.py::test_means_deviations_and_leave_one_out_are_those_of_the_explicit_gaussian",
+        ("precision of the prior", "self.products) + np.diag(self.prior)", "self.products)"),
+    ),
+    *changes(
+        "field/profile.py",
+        "tests/field/test_prior.py::test_the_plain_likelihood_and_the_coefficients_are_dense",
+        ("determinant of the prior", "_gaussian(found.q, self.n) + found.prior_logdet", "_gaussian(found.q, self.n)"),
+    ),
+    *changes(
+        "linalg/ridge.py",
+        "tests/linalg/test_ridge.py::test_a_basis_is_made_of_the_columns",
+        ("columns without the free ones", "= -T @ over", "= T @ over"),
+    ),
+    *changes(
+        "linalg/ridge.py",
+        "tests/linalg/test_ridge.py::test_coefficients_and_leverage_are_those_of_the_normal_equations",
+        ("leverage of a ridge", "W @ found.inverse, W)", "W, W)"),
+    ),
+    *changes(
+        "linalg/variance_components.py",
+        "tests/linalg/test_ridge.py::test_no_other_prior_is_more_likely",
+        ("slope of a prior variance", "member - m / q * squares", "member - (m - 2) / q * squares"),
+    ),
+    *changes(
         "field/conditional.py",
         "tests/field/test_conditional.py::test_beta_scales_draws_by_its_root",
         ("size of draws", ".T / np.sqrt(self.beta)", ".T / self.beta"),
@@ -185,6 +215,11 @@ MATHEMATICS = [
         "field/fitted.py",
         "tests/test_estimator.py::test_no_correlation_is_least_squares",
         ("free coefficients of a given alpha", "return max(float(n) - free, 1) / q", "return float(n) / q"),
+    ),
+    *changes(
+        "field/fitted.py",
+        "tests/field/test_prior.py::test_a_beta_without_correlation_counts_what_the_prior_takes",
+        ("misfit of the prior", "q += design.misfit", "q += 0"),
     ),
     *changes(
         "field/fitted.py",

@@ -41,6 +41,7 @@ def good_models() -> dict[str, GraphRegressor]:
     y = np.where(rng.random(N) < 0.35, np.nan, X[:, 0] + np.sin(np.arange(N) / 3) + 0.3 * rng.normal(size=N))
     bases = {
         "linear": "linear",
+        "splines": "splines",
         "mean": "mean",
         "pipeline": make_pipeline(StandardScaler(), Ridge()),
         "network": Network("hops", epochs=3, widths=(4,)),

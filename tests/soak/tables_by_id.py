@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from by_id import ASKED, WRONG, World, ask, kinds_of_ids
-from soak.verdicts import Judge, PromiseBroken, until
+from by_id import ASKED, WRONG, World, ask, dropped, kinds_of_ids
+from soak.verdicts import Budget, Judge, PromiseBroken, until
 
 
-def run(budget_seconds: float, random_state: int) -> dict[str, float]:
+def run(budget: Budget, random_state: int) -> dict[str, float]:
     """Ask random questions of random tables."""
     judge, matched = Judge(), 0
-    for k in until(budget_seconds):
+    for k in until(budget):
         rng = np.random.default_rng([random_state, k])
         kinds = kinds_of_ids(int(rng.integers(14, 50)))
         kind, what = rng.choice(sorted(kinds)), rng.choice(sorted(ASKED))
@@ -21,6 +21,8 @@ def run(budget_seconds: float, random_state: int) -> dict[str, float]:
         matched += _matched(judge, case, what, world, tables, shuffled)
         for change in WRONG:
             wrong, at = list(shuffled if rng.random() < 0.7 else tables), int(rng.integers(len(tables)))
+            if change is dropped and ASKED[what][0][at] == "later":  # which may be the labels of a few ids
+                continue
             wrong[at], example = change(wrong[at], int(rng.integers(len(ids))))
             _refused(judge, case + change.__name__.encode(), what, world, wrong, example)
         if len(tables) > 1:

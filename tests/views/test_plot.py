@@ -1,6 +1,7 @@
 """Plots for notebooks, and how a notebook shows a model."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PathCollection
@@ -8,9 +9,11 @@ from matplotlib.figure import Figure
 from numpy.testing import assert_allclose
 from PIL import Image
 from scipy.stats import norm
+from sklearn.linear_model import Ridge
 
 import residua
 from residua import plot
+from residua.views.effects import effects
 from residua.views.notebook import model_html
 
 
@@ -30,6 +33,66 @@ def model():
 
 def titles(figure):
     return [ax.get_title(loc="left") for ax in figure.axes if ax.get_title(loc="left")]
+
+
+# effects
+
+
+def test_effects_are_drawn_with_their_bands():
+    model = make_model(base="splines")
+    figure = plot.effects(model)
+    assert [ax.get_xlabel() for ax in figure.axes] == ["feature 0", "feature 1"]
+    for ax, effect in zip(figure.axes, effects(model), strict=True):
+        curve = next(line for line in ax.lines if len(line.get_xdata()) == len(effect.x))
+        assert_allclose(curve.get_xydata(), np.column_stack([effect.x, effect.value]))
+        band = ax.collections[0].get_paths()[0].vertices
+        assert_allclose(band[:, 1].max(), (effect.value + norm.ppf(0.975) * effect.std).max())
+    assert [ax.get_xlabel() for ax in plot.effects(model, [1]).axes] == ["feature 1"]
+
+
+@pytest.mark.parametrize("base", ["splines", "linear"])
+def test_effects_and_a_level_add_up_to_the_base(base):
+    model = make_model(base=base)
+    known = ~np.isnan(model.y_)
+    found = effects(model)
+    parts = [np.interp(model.X_[known, j], effect.x, effect.value) for j, effect in enumerate(found)]
+    assert_allclose([part.mean() for part in parts], 0, atol=2e-3)
+    predicted = model.base_.predict(model.graph_, model.X_)[known]
+    assert_allclose(sum(parts), predicted - predicted.mean(), atol=5e-3)
+    slope, spread = model.base_.coefficients[1], model.correlation_.coefficient_covariance[1, 1]
+    if base == "linear":  # the standard error of the slope, away from the mean
+        away = (found[0].x - model.base_.centre[0]) / model.base_.spread[0]
+        assert_allclose(found[0].value, slope * away, atol=1e-12)
+        assert_allclose(found[0].std, np.sqrt(spread) * np.abs(away), atol=1e-12)
+
+
+def test_effects_of_names_and_of_many_features():
+    n, rng = 200, np.random.default_rng(0)
+    ring = residua.Graph.from_edges(np.arange(n), (np.arange(n) + 1) % n)
+    X = pd.DataFrame(rng.normal(size=(n, 30)), columns=[f"x{j}" for j in range(30)])
+    model = residua.GraphRegressor("linear").fit(X, 5 * X["x29"] + rng.normal(size=n), graph=ring)
+    drawn = [ax.get_xlabel() for ax in plot.effects(model).axes]
+    assert len(drawn) == 24
+    assert "x29" in drawn
+    assert [effect.name for effect in effects(model, ["x7", 3])] == ["x7", "x3"]
+    with pytest.raises(ValueError, match="features has 'x30', which the model does not have; its features are x0, x1"):
+        plot.effects(model, ["x30"])
+    with pytest.raises(ValueError, match="features has 30"):
+        plot.effects(model, [30])
+
+
+@pytest.mark.parametrize("correlation", ["propagate", None])
+def test_effects_without_a_learned_correlation(correlation):
+    model = make_model(base="splines", correlation=correlation)
+    found = effects(model)[0]
+    assert np.isnan(found.std).all() == (correlation == "propagate")
+    assert len(plot.effects(model).axes) == 2
+
+
+@pytest.mark.parametrize("base", ["mean", Ridge()])
+def test_other_bases_have_no_effects(base):
+    with pytest.raises(ValueError, match='no effect of each feature by itself; fit a model of "linear", "splines"'):
+        plot.effects(make_model(base=base))
 
 
 # map
@@ -156,6 +219,9 @@ def test_the_learning_curve_takes_data_of_its_own(model):
     assert not hasattr(unfitted, "alpha_")
     with pytest.raises(ValueError, match="between 0 and 1"):
         plot.learning_curve(model, shares=(0.5, 1.0))
+    for part in ({"X": model.X_ + 1}, {"graph": model.graph_}):
+        with pytest.raises(ValueError, match="y is None, but X or graph is given; give all three, or none"):
+            plot.learning_curve(model, **part, shares=(0.5,), repeats=1)
 
 
 def test_no_global_figure_is_made(model):

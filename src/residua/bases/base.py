@@ -113,10 +113,15 @@ class FittedCorrelation(Protocol):
     ----------
     coefficients : ndarray of shape (columns,)
         Those of the linear mean, by generalised least squares.
+    prior_variance : ndarray of shape (columns,)
+        What was learned of their prior: infinite for a coefficient without one.
     """
 
     @property
     def coefficients(self) -> np.ndarray: ...
+
+    @property
+    def prior_variance(self) -> np.ndarray: ...
 
 
 Fit = TypeVar("Fit", bound=FittedCorrelation)
@@ -126,8 +131,17 @@ Fit_co = TypeVar("Fit_co", bound=FittedCorrelation, covariant=True)
 class CorrelationModel(Protocol[Fit_co]):
     """What a base asks of the model of its residuals' correlation, to fit itself together with it."""
 
-    def __call__(self, y: np.ndarray, design: np.ndarray | None = None, start: np.ndarray | None = None) -> Fit_co:
-        """Fit the correlation of y (|L|,) around a linear mean, near arctanh(alpha) = ``start`` where that is given."""
+    def __call__(
+        self,
+        y: np.ndarray,
+        design: np.ndarray | None = None,
+        start: np.ndarray | None = None,
+        groups: np.ndarray | None = None,
+    ) -> Fit_co:
+        """Fit the correlation of y (|L|,) around a linear mean, near arctanh(alpha) = ``start`` where that is given.
+
+        Coefficients of a group above 0 share a prior variance, which is learned too.
+        """
 
     def objective(self, labelled: np.ndarray) -> TrainingLoss:
         """Return a training loss on the residuals at ``labelled``, a part of the labelled nodes."""
@@ -253,11 +267,17 @@ class Base(ABC):
         Whether its training is stopped by errors at labels that it did not learn from.
     takes_tables : bool
         Whether it takes a table as it is given: a DataFrame with text, dates and missing values, a sparse matrix.
+    coefficients : ndarray of shape (columns,)
+        Those of a mean that is linear in them; empty for any other base.
+    prior_variance : ndarray of shape (columns,) or None
+        Of those coefficients, in units of 1 / beta: infinite for one without a prior; None where none has one.
     """
 
     name: str
     stops_early: bool = False
     takes_tables: bool = False
+    coefficients: np.ndarray = np.empty(0)
+    prior_variance: np.ndarray | None = None
 
     def fit(self, task: Task, correlation: CorrelationModel[Fit] | None) -> Outcome[Fit]:
         """Learn from ``task``, and leave residuals with their correlation where a model of it is given.

@@ -12,15 +12,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+from sklearn import get_config
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.exceptions import NotFittedError
 
 from residua.arrays import as_floats
 from residua.graph import Graph
 from residua.linalg import Matrix
-from residua.validation import check_count, check_features, check_graph
+from residua.validation import check_choice, check_count, check_features, check_graph
 
 
-class NeighbourFeatures(TransformerMixin, BaseEstimator):
+class NeighbourFeatures(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
     """Features of a node and of its surroundings, for any scikit-learn regressor.
 
     Parameters
@@ -54,14 +56,51 @@ class NeighbourFeatures(TransformerMixin, BaseEstimator):
             self.feature_names_in_ = names
         return self
 
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return the names of the columns, after those of the fit or ``input_features`` (d,)."""
+        if not hasattr(self, "n_features_in_"):
+            raise NotFittedError("this NeighbourFeatures is not fitted yet; call fit(X, graph=graph) first.")
+        own = getattr(self, "feature_names_in_", [f"x{k}" for k in range(self.n_features_in_)])
+        own = [str(name) for name in (own if input_features is None else input_features)]
+        names = list(own)
+        for kind in self.edge_types_:
+            suffix = f", {kind}" if len(self.edge_types_) > 1 else ""
+            names += [f"{name}, hop {hop}{suffix}" for hop in range(1, self.hops + 1) for name in own]
+            names += [f"log degree{suffix}", f"log degree, hop 1{suffix}"] if self.degree else []
+        return np.array(names, dtype=object)
+
+    def set_output(self, *, transform: str | None = None) -> NeighbourFeatures:
+        """Set what ``transform`` returns.
+
+        Parameters
+        ----------
+        transform : "default", "pandas" or None
+            An array, a DataFrame indexed by the ids of the nodes, or what was set before.
+        """
+        if transform is not None:
+            check_choice(transform, ("default", "pandas"), "transform")
+            self._sklearn_output_config = {"transform": transform}  # which scikit-learn copies into clones
+        return self
+
     def transform(self, X: Any, *, graph: Graph | None = None) -> Any:
         """Return features (n, columns) of every node of ``graph``, given their own X (n, d) in its order or by id.
 
-        Numbers are averaged, over those neighbours that have one; other columns of a DataFrame are passed on as they
-        are, and the result is a DataFrame then, else an array.
+        The columns are those of the fit, in their order. Numbers are averaged, over those neighbours that have one;
+        other columns are passed on as they are. An array, or a DataFrame: with other columns, or indexed by id after
+        ``set_output(transform="pandas")``.
         """
         graph = check_graph(graph)
-        X, _ = check_features(X, graph, optional=True, as_is=True)
+        found = self._features(X, graph)
+        chosen = getattr(self, "_sklearn_output_config", {"transform": get_config()["transform_output"]})
+        if chosen["transform"] != "pandas" or isinstance(found, pd.DataFrame):
+            return found
+        index = pd.Index(graph.nodes, dtype=graph.nodes.dtype, tupleize_cols=False)
+        return pd.DataFrame(found, index=index, columns=self.get_feature_names_out())
+
+    def _features(self, X: Any, graph: Graph) -> Any:
+        names = getattr(self, "feature_names_in_", None)
+        like = (self.n_features_in_, names) if hasattr(self, "n_features_in_") else None
+        X, _ = check_features(X, graph, optional=not (like and like[0]), like=like, as_is=True)
         types = getattr(self, "edge_types_", graph.edge_types)
         unknown = [name for name in graph.edge_types if name not in types]
         if unknown:

@@ -30,7 +30,7 @@ class Entry:
     features : bool
         Whether it looks at features.
     columns : int
-        Columns that it makes of one feature.
+        Columns that it makes of one feature, at most.
     trusted : tuple of str
         Types in its model file that skops does not trust unasked.
     """
@@ -43,11 +43,13 @@ class Entry:
     trusted: tuple[str, ...] = ()
 
 
+BENDS, MOST_BENDS = 6, 240  # of a spline: for each feature, and for all features together
 _TREES = ("sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",)  # in files of version 0.1
 _TABLE = (
     Entry("zero", "nothing", "linear", features=False),
     Entry("mean", "one level for all nodes", "linear", features=False),
     Entry("linear", "a linear mean of the features", "linear"),
+    Entry("splines", "a smooth curve of each feature", "linear", columns=1 + BENDS),
     Entry("trees", "boosted trees, grown through the likelihood", "trees", trusted=_TREES),
     Entry("mlp", "layers on a node's own features", "network"),
     Entry("hops", "layers on features averaged over 0, 1 and 2 hops", "network", columns=3),
@@ -60,7 +62,7 @@ _TABLE = (
 BASES = {entry.name: entry for entry in _TABLE}
 LINEAR = tuple(name for name, entry in BASES.items() if entry.kind == "linear")
 NETWORKS = tuple(name for name, entry in BASES.items() if entry.kind == "network")
-COMPARED = ("linear", "trees", "mlp", "sage")  # by ``compare``, unless others are asked for
+COMPARED = ("linear", "splines", "trees", "mlp", "sage")  # by ``compare``, unless others are asked for
 
 
 def find_base(base: Any) -> Entry:
@@ -82,7 +84,8 @@ def find_base(base: Any) -> Entry:
             return Entry(name, "a network with settings", "network", columns=columns)
         if hasattr(base, "state_dict"):
             return Entry(name, "a torch module", "network")
-        if all(hasattr(base, method) for method in ("fit", "predict", "get_params")):
+        # Of a stack of regressors only the class has predict before it is fitted.
+        if all(hasattr(base, method) or hasattr(type(base), method) for method in ("fit", "predict", "get_params")):
             return Entry(name, "a scikit-learn regressor", "regressor")
     raise ValueError(f"base={base!r} is unknown; use {listed()}, a scikit-learn regressor or a torch module.")
 
@@ -102,8 +105,9 @@ def make_base(base: Any, training: str = "joint", ensemble: int = 1) -> Base:
     kind = find_base(base).kind
     if kind == "linear":
         from residua.bases.linear import LinearBase
+        from residua.bases.splines import SplineBase
 
-        return LinearBase(base)
+        return SplineBase() if base == "splines" else LinearBase(base)
     if kind == "trees":
         from residua.bases.trees.base import TreesBase
 

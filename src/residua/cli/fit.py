@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from residua.bases.registry import BASES, NETWORKS, find_base
+from residua.bases.registry import BASES, find_base
 from residua.cli import options
 
 if TYPE_CHECKING:
@@ -51,6 +51,8 @@ def fit(
     if scheduler is not None:
         from residua.cli.scheduler import fit_on_cluster, lines
 
+        if dry_run:
+            raise ValueError("--dry-run tells what a fit takes on one machine; leave out --scheduler, or --dry-run.")
         folder = Path("predictions") if output == Path("model.residua") else output
         found = fit_on_cluster(scheduler, tables, parameters, folder)
         options.print_json(found) if as_json else options.say_all(lines(found))
@@ -61,6 +63,9 @@ def fit(
     else:
         found = fit_tables(tables, parameters, output)
         options.print_json(found) if as_json else options.say_all(fit_lines(found))
+
+
+MOST_COEFFICIENTS = 8  # that are printed
 
 
 def fit_tables(tables: options.Tables, parameters: dict[str, Any], output: Path) -> dict[str, Any]:
@@ -91,9 +96,7 @@ def _ready(tables: options.Tables, parameters: dict[str, Any]) -> tuple[NodeData
 
     name, chosen = parameters["base"], parameters["correlation"]
     check_choice(chosen, ("learned", "propagate", "none"), "correlation")
-    for option, default in (("training", "joint"), ("ensemble", 1), ("checkpoint", None)):
-        if name not in NETWORKS and parameters[option] != default:
-            raise ValueError(f"--{option} is for networks, and --base {name} is none; leave it out.")
+    options.check_network_options(parameters)
     data = read_tables(tables.nodes, tables.edges, tables.columns)
     if data.X is None and find_base(name).features:
         raise ValueError(f"{tables.nodes} has no column to predict from, which --base {name} needs; use --base mean.")
@@ -110,12 +113,15 @@ def _job(data: NodeData, model: GraphRegressor) -> Job:
 def describe_model(model: GraphRegressor, diagnosis: Diagnosis, base: str) -> dict[str, Any]:
     """Return what was learned, for people and for JSON."""
     ends = diagnosis.alpha_interval if model.correlation_ is not None else dict.fromkeys(model.alpha_, (None, None))
+    summary = model.summary().to_dict()
+    kept = ("coefficients", "log_likelihood", "aic", "bic", "residual_std", "std_given_neighbours")
     return {
         "base": base,
         "correlation": model.correlation,
         "alpha": options.alpha_facts(model.alpha_, ends),
         "beta": model.beta_,
         "p_value": diagnosis.p_value,
+        **{name: summary[name] for name in kept},
         "r2_base": diagnosis.r2_base,
         "r2_corrected": diagnosis.r2_corrected,
         "labels_left_out": diagnosis.n_labelled,
@@ -132,6 +138,7 @@ def fit_lines(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
         learned = alpha["lower"] is not None
         interval = f"95 % interval [{alpha['lower']:+.4f}, {alpha['upper']:+.4f}]" if learned else "not learned"
         yield "" if k else "Alpha", f"{name}: {alpha['value']:+.4f}, {interval}"
+    yield from _coefficient_lines(found["coefficients"])
     known = found["r2_base"] == found["r2_base"]  # NaN is unlike itself
     base = f"{found['r2_base']:.3f}" if known else "unknown (it was trained with the correlation)"
     scores = f"base {found['base']} {base}, corrected {found['r2_corrected']:.3f}"
@@ -139,6 +146,17 @@ def fit_lines(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "Verdict", found["verdict"]
     yield from (("Note", note) for note in found["warnings"])
     yield "Model", f"{found['model']} ({found['seconds']:.1f} s)"
+
+
+def _coefficient_lines(coefficients: dict[str, dict[str, float]]) -> Iterator[tuple[str, str]]:
+    """Yield the coefficients of a linear base in the units of the columns, those with the largest statistic first."""
+    rows = sorted(coefficients.items(), key=lambda row: -abs(row[1]["statistic"]))
+    for k, (name, row) in enumerate(rows[:MOST_COEFFICIENTS]):
+        estimable = row["std_error"] == row["std_error"]
+        error = f", standard error {row['std_error']:.2g}, p = {row['p_value']:.2g}" if estimable else ""
+        yield "" if k else "Mean", f"{name}: {row['estimate']:+.4g}{error}"
+    if len(rows) > MOST_COEFFICIENTS:
+        yield "", f"and {len(rows) - MOST_COEFFICIENTS} more, with --json"
 
 
 def predict(

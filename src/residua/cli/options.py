@@ -46,6 +46,7 @@ NAMES = {
     "edge_type": "Column with the types of the edges; by default there is one.",
     "missing": "Words that mean an empty cell, with commas: NA,n/a.",
 }
+OF_NETWORKS = {"training": "joint", "ensemble": 1, "checkpoint": None}  # options with their defaults
 LISTS = ("features", "categorical", "exclude", "missing")
 
 
@@ -92,6 +93,14 @@ def of_tables(command: Callable[..., None]) -> Callable[..., None]:
     run.__signature__ = signature  # type: ignore[attr-defined]
     run.__annotations__ = {name: parameter.annotation for name, parameter in signature.parameters.items()}
     return run
+
+
+def check_network_options(parameters: Mapping[str, Any]) -> None:
+    """Refuse options that the base would not look at."""
+    base = parameters["base"]
+    for option, default in OF_NETWORKS.items():
+        if base not in NETWORKS and parameters.get(option, default) != default:
+            raise ValueError(f"--{option} is for networks, and --base {base} is none; leave it out.")
 
 
 def split_names(text: str | None) -> tuple[str, ...] | None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from residua.bases.registry import LINEAR
-from residua.cli.options import Tables, alpha_facts
+from residua.cli.options import Tables, alpha_facts, check_network_options
 
 if TYPE_CHECKING:
     from residua.backends.dask.pipeline import DistributedFit
@@ -44,7 +44,8 @@ def fit_on_cluster(address: str, tables: Tables, parameters: dict[str, Any], out
     from residua import distributed
 
     begin, base = time.perf_counter(), parameters["base"]
-    names: Any = {name: getattr(given, name) for name in ("target", "features", "weight", "skip_unknown")}
+    names: Any = {name: getattr(given, name) for name in ("target", "weight", "skip_unknown")}
+    names["features"] = given.features and [name for name in given.features if name not in given.exclude]
     names |= {"id": given.id or "id", "source": given.source or "source", "target_node": given.to or "target"}
     settings = {"base": base, "random_state": parameters["random_state"], "output": output}
     with connected(address) as client:
@@ -70,6 +71,7 @@ def check_options(given: Columns, parameters: dict[str, Any]) -> None:
     ):
         if refused:
             raise ValueError(f"--{option} is for one machine; {remedy}")
+    check_network_options(parameters)
 
 
 def connected(address: str) -> Any:

@@ -30,7 +30,8 @@ def bartlett_factor(profile: Profile, design: np.ndarray | None, random_state: i
     profile : Profile
         Omega as a function of a = arctanh(alpha).
     design : ndarray of shape (|L|, d) or None
-        Z, the columns of its linear mean.
+        Z, the columns of its linear mean. Those of coefficients with a prior are left out: independent noise does not
+        ask for them.
     random_state : int
         Seed of the simulated noise.
     """

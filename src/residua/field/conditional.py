@@ -41,8 +41,9 @@ class Conditional(Workspace):
         One number, or one for each edge type; 1 for label propagation.
     beta : float
         Overall precision.
-    design : ndarray of shape (n, d), a function that returns it, or None
-        Columns of a mean whose coefficients were fitted with this correlation; their uncertainty is added.
+    design : ndarray of shape (n, d), Design or None
+        Columns of a mean whose coefficients were fitted with this correlation; their uncertainty is added. A ``Design``
+        where coefficients have a prior, or columns are to be computed when they are needed.
     draws : int
         Samples for variances where no factor is affordable.
     random_state : int
@@ -58,7 +59,7 @@ class Conditional(Workspace):
         alpha: float | Mapping[str, float],
         beta: float = 1.0,
         *,
-        design: Design | None = None,
+        design: np.ndarray | Design | None = None,
         draws: int = 64,
         random_state: int = 0,
         exact: bool | None = None,
@@ -76,14 +77,14 @@ class Conditional(Workspace):
         self.G_UU = self.G.submatrix(self.U)
         self.draws = Draws(self.G_UU, self.solver, draws, random_state, np.abs(self.alpha).max())
         self.exact_forced = exact is not None
-        if isinstance(design, np.ndarray) and not design.shape[1]:
-            design = None
+        if isinstance(design, np.ndarray):
+            design = Design(design) if design.shape[1] else None
         self.coefficients = None if design is None else Coefficients(self, design)
 
     def given(self, labelled: np.ndarray) -> Conditional:
         """Return the same distribution, given residuals at other nodes (n,) bool."""
         alpha = dict(zip(self.graph.edge_types, self.alpha, strict=True))
-        design = self.coefficients.columns if self.coefficients else None
+        design = self.coefficients.given if self.coefficients else None
         return Conditional(self.graph, labelled, alpha, self.beta, design=design, **self._settings)
 
     @cached_property

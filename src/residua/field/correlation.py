@@ -61,6 +61,9 @@ class CorrelationFit:
         One line where the labels do not tell alpha, which is then 0; else empty.
     coefficients, coefficient_covariance : ndarray
         Of a linear mean fitted with the correlation, (d,) and (d, d).
+    prior_variance : ndarray
+        Of the coefficients, (d,), in units of 1 / beta: infinite for a coefficient without a prior. That of each group
+        of coefficients is where the restricted likelihood is highest.
     source : ProfileSource or None
         Where the likelihood can be asked again; intervals rest on the standard errors without it.
     """
@@ -79,6 +82,7 @@ class CorrelationFit:
     note: str = ""
     coefficients: np.ndarray = field(default_factory=lambda: np.empty(0))
     coefficient_covariance: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
+    prior_variance: np.ndarray = field(default_factory=lambda: np.empty(0))
     source: ProfileSource | None = field(default=None, repr=False, compare=False)
 
     def interval(self, coverage: float = 0.95) -> dict[str, tuple[float, float]]:
@@ -145,6 +149,7 @@ def maximise_likelihood(
         note=note,
         coefficients=profile.coefficients(found.theta),
         coefficient_covariance=profile.combine @ (found.inverse * profile.size**2 / beta) @ profile.combine.T,
+        prior_variance=profile.prior_variance(found),
     )
     return fit, profile
 

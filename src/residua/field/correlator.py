@@ -47,11 +47,29 @@ class Correlator:
         return f"Correlator({self.logdet!r}, {self.random_state})"
 
     def __call__(
-        self, y: np.ndarray, design: np.ndarray | None = None, start: np.ndarray | None = None
+        self,
+        y: np.ndarray,
+        design: np.ndarray | None = None,
+        start: np.ndarray | None = None,
+        groups: np.ndarray | None = None,
     ) -> CorrelationFit:
-        """Fit alpha, beta and the coefficients of a linear mean to y (|L|,), near a = ``start`` where that is given."""
-        profile = Profile(self.likelihood, y, design)
-        bartlett = bartlett_factor(profile, design, self.random_state)
+        """Fit alpha, beta and the coefficients of a linear mean to y (|L|,).
+
+        Parameters
+        ----------
+        y : ndarray of shape (|L|,)
+            Labels or residuals.
+        design : ndarray of shape (|L|, d) or None
+            Columns of the mean.
+        start : ndarray of shape (p,) or None
+            arctanh of an alpha near which to look.
+        groups : ndarray of int, shape (d,), or None
+            Groups of coefficients that share a prior variance, which is learned too; 0 for coefficients without a
+            prior.
+        """
+        profile = Profile(self.likelihood, y, design, groups=groups)
+        free = design if design is None or groups is None else design[:, groups == 0]
+        bartlett = bartlett_factor(profile, free, self.random_state)
         found, profile = maximise_likelihood(profile, self.graph.edge_types, start, bartlett)
         if found.note and not profile.doubted:
             warn(found.note)
@@ -62,7 +80,7 @@ class Correlator:
             )
         effort, steps = profile.ratio.effort, profile.quadratic_form.steps
         strategy = getattr(profile.ratio, "strategy", self.likelihood.strategy)  # a fit may have gone over to factors
-        seen = Observed(self.graph, self.labelled, y, design, strategy, effort, steps)
+        seen = Observed(self.graph, self.labelled, y, design, strategy, effort, steps, groups=groups)
         vars(seen)["profile"] = profile
         return replace(found, source=seen)
 

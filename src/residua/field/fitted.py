@@ -13,15 +13,23 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from residua.by_id import features_of, labels_by_id
+from residua.caller import warn
 from residua.features import own_copy, same_features
 from residua.field.coefficients import Design
 from residua.field.conditional import Conditional
 from residua.field.correlation import CorrelationFit
 from residua.field.prediction import Prediction
 from residua.graph import Graph
-from residua.graph.graph import read_only
+from residua.graph.graph import read_only, same_graph
+from residua.graph.growth import merely_numbered, positions_within, shared_nodes
 from residua.linalg.workspace import Workspace, cached_property
 from residua.validation import check_features, check_graph, check_together, check_values
+
+OWN_GRAPH = (
+    "predict() answers for the training graph with the X of the fit; leave X and graph out (y= by itself has labels "
+    "that came later), or for other data give X, y and graph=."
+)
 
 
 class FittedBase(Protocol):
@@ -29,6 +37,8 @@ class FittedBase(Protocol):
 
     name: str
     takes_tables: bool
+    coefficients: np.ndarray
+    prior_variance: np.ndarray | None
 
     def predict(self, graph: Graph, X: Any) -> np.ndarray:
         """Return (n,) predictions of every node."""
@@ -197,15 +207,16 @@ class FittedField(Workspace):
     @cached_property
     def prediction(self) -> Prediction:
         """What the field says of the training graph."""
-        # Coefficients fitted without the correlation are taken as they are.
-        design: Any = None
-        if not self.propagated and (one := self.base.design(self.X[:1])) is not None and one.shape[1]:
-            design = partial(self.base.design, self.X)
         residual = np.full(self.graph.n_nodes, np.nan)
         residual[self.labelled] = self.outcome.residual
-        found = self._predicted(self.graph, self.X, self.y, design)
+        found = self._predicted(self.graph, self.X, self.y, self._design(self.X))
         members, unseen, scale = self.outcome.members, self.outcome.out_of_sample, self.error_scale
         return replace(found, residual=residual, members=members, out_of_sample=unseen, error_scale=scale)
+
+    def _design(self, X: np.ndarray) -> Design | None:
+        """Return the linear mean that was fitted with the correlation, at features X; None where there is none."""
+        # Coefficients fitted without the correlation are taken as they are.
+        return None if self.propagated else design_of(self.base, X)
 
     def given(self, X: Any = None, y: Any = None, graph: Graph | None = None) -> Prediction:
         """Return what the field says of the training graph, with or without further labels, or of another graph.
@@ -216,22 +227,25 @@ class FittedField(Workspace):
             As in ``GraphRegressor.predict``.
         """
         if graph is self.graph or (graph is None and X is not None):
-            raise ValueError(
-                "predict() answers for the training graph with the X of the fit; leave X and graph out (y= by itself "
-                "has labels that came later), or for other data give X, y and graph=."
-            )
-        if graph is not None:
-            return self.on(graph, X, y)
-        return self.prediction if y is None else self.condition_on(y)
+            raise ValueError(OWN_GRAPH)
+        if graph is None:
+            return self.prediction if y is None else self.condition_on(y)
+        found, features = self.on(graph, X, y), features_of(X, graph)
+        # A copy of the graph is another object: without a label, those of the fit would be left out unsaid.
+        copied = y is None and self._within(graph) is None and same_graph(graph, self.graph)
+        if copied and same_features(self.check_alike(graph, features)[1], self.X):
+            raise ValueError(OWN_GRAPH)
+        return found
 
     def condition_on(self, y: Any) -> Prediction:
         """Return what the field says of the training graph given further labels.
 
         Parameters
         ----------
-        y : (n,) array
+        y : (n,) array, Series or dict
             Labels that came after the fit, NaN elsewhere; they replace those of the fit at the same nodes.
         """
+        y = labels_by_id(y, self.graph)
         members = None if self.outcome.members is None else self.base.predict_members(self.graph, self.X)
         return self.prediction.condition_on(check_values(y, self.graph, "y"), members)
 
@@ -260,15 +274,58 @@ class FittedField(Workspace):
         Parameters
         ----------
         graph : Graph
-            The other graph, of m nodes and the same edge types, or some of them.
+            The other graph, of m nodes and the same edge types, or some of them. One that has every node and edge of
+            the training graph is that graph, grown: the labels of the fit are known there, by id.
         X : (m, d) array or DataFrame, optional
             Features as those of the fit.
         y : (m,) array, optional
             Known labels, NaN where unknown.
         """
+        X, y = features_of(X, check_graph(graph)), labels_by_id(y, graph)
         X, y = check_together(graph, X, y=y)
         graph, X = self.check_alike(graph, X)
-        return self._predicted(graph, X, np.full(graph.n_nodes, np.nan) if y is None else check_values(y, graph, "y"))
+        at = self._within(graph, warned=y is None)
+        y = np.full(graph.n_nodes, np.nan) if y is None else check_values(y, graph, "y")
+        return self._predicted(graph, X, y) if at is None else self._on_grown(graph, X, at).condition_on(y)
+
+    def labels_on(self, graph: Graph) -> np.ndarray:
+        """Return the labels (m,) of the fit at the nodes of another graph, NaN where there is none.
+
+        A graph that has every node and every edge of the training graph is that graph, grown, and the labels of the fit
+        are known there. Ids that are merely 0, 1, 2, .. are no evidence; there only a graph that ``with_nodes`` made
+        counts.
+        """
+        labels, at = np.full(graph.n_nodes, np.nan), self._within(graph)
+        if at is not None:
+            labels[at] = self.y
+        return labels
+
+    def _within(self, graph: Graph, warned: bool = False) -> np.ndarray | None:
+        """Return where the training nodes are in a graph that is the training graph, grown; None in any other."""
+        numbered = merely_numbered(self.graph) and merely_numbered(graph)
+        if numbered and not graph.grown:
+            return None
+        at = positions_within(self.graph, graph)
+        if at is None and warned:
+            shared = shared_nodes(self.graph, graph)[self.labelled] >= 0
+            if shared.any():
+                warn(
+                    f"graph has {shared.sum():,} of the {len(shared):,} labelled nodes of the fit, but not all nodes "
+                    "and edges of its graph, so it counts as another graph and these labels are not used; pass y= with "
+                    "those that hold, or y={} if none does."
+                )
+        return at
+
+    def _on_grown(self, graph: Graph, X: np.ndarray, at: np.ndarray) -> Prediction:
+        """Return what the labels of the fit say of the training graph, grown, whose old nodes are at ``at`` now."""
+        own = self.prediction
+        y = np.full(graph.n_nodes, np.nan)
+        y[at] = self.y
+        found = self._predicted(graph, X, y, self._design(X))
+        # Residuals at labels stay those of the fit, out of fold where it has such, but for what new nodes change.
+        residual = np.full(graph.n_nodes, np.nan)
+        residual[at] = own.residual - (found.base[at] - own.base)
+        return replace(found, residual=residual)
 
     def check_alike(self, graph: Any, X: Any) -> tuple[Graph, Any]:
         """Return another graph and its features as the base takes them, if both are like those of the fit."""
@@ -289,12 +346,21 @@ class FittedField(Workspace):
         return Prediction(graph, y, base, y - base, conditional, self.marginal_variance)
 
 
+def design_of(base: FittedBase, X: np.ndarray) -> Design | None:
+    """Return the mean that a base has at features X (n, d), where it is linear in its coefficients; else None."""
+    one = base.design(X[:1])
+    if one is None or not one.shape[1]:
+        return None
+    columns: Any = partial(base.design, X)
+    return Design(columns, base.prior_variance, base.coefficients)
+
+
 def fixed_beta(
-    residual: np.ndarray, graph: Graph, y: np.ndarray, alpha: dict[str, float], design: np.ndarray | None
+    residual: np.ndarray, graph: Graph, y: np.ndarray, alpha: dict[str, float], design: Design | None
 ) -> float:
     """Return beta of residuals (|L|,) of labels y (n,), NaN where unknown, under an alpha that is given, 0 or 1.
 
-    ``design`` (n, c) holds the columns of a linear mean.
+    ``design`` is the linear mean of the base, if it has one.
     """
     labelled = ~np.isnan(y)
     conditional = Conditional(graph, labelled, alpha)
@@ -310,8 +376,12 @@ def fixed_beta(
             "with propagation, one label in each component); "
             "there is nothing to learn."
         )
-    # Propagation leaves one free level on each component, a linear mean its coefficients.
-    free = 0 if design is None else graph.rows.column_basis(design[labelled])[0].shape[1]
+    # Propagation leaves one free level on each component, a linear mean its coefficients without a prior.
+    free = 0
     if conditional.improper:
         free = graph.count_components(labelled)
+    elif design is not None:
+        columns = design.matrix()[labelled]
+        free = graph.rows.column_basis(columns[:, np.isinf(design.variance(columns.shape[1]))])[0].shape[1]
+        q += design.misfit
     return max(float(n) - free, 1) / q

@@ -1,9 +1,9 @@
 """Each label as predicted from all the others, without a refit.
 
-    at i in L:  error (P y)_i / P_ii,  variance 1 / (beta P_ii),    P = Gbar - Gbar Z (Z' Gbar Z)^-1 Z' Gbar
-    Gbar = G_LL - G_LU G_UU^-1 G_UL
+    at i in L:  error (P y)_i / P_ii,  variance 1 / (beta P_ii),    P = Gbar - Gbar Z H^-1 Z' Gbar
+    Gbar = G_LL - G_LU G_UU^-1 G_UL,   H = Z' Gbar Z + diag(1 / tau)
 
-Z design of a linear mean fitted with the correlation (else P = Gbar).
+Z design of a linear mean fitted with the correlation (else P = Gbar), tau prior variances of its coefficients.
 """
 
 from __future__ import annotations

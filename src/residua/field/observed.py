@@ -36,6 +36,8 @@ class Observed(Workspace):
         Steps of the quadratic form; -1 where each alpha costs a solve.
     restricted : bool
         Whether the likelihood is the restricted one; that of model files of version 0.1 is plain.
+    groups : ndarray of int, shape (d,), or None
+        Groups of coefficients that share a prior variance, 0 for coefficients without a prior.
     """
 
     graph: GraphLike
@@ -46,13 +48,14 @@ class Observed(Workspace):
     effort: tuple[int, ...]
     krylov_steps: int
     restricted: bool = True
+    groups: np.ndarray | None = None
 
     @cached_property
     def profile(self) -> Profile:
         """The profile likelihood, as the fit left it."""
         likelihood = Likelihood(self.graph, self.labelled, self.strategy)
         ratio = likelihood.ratio.with_effort(self.effort)
-        profile = Profile(likelihood, self.y, self.design, ratio, self.restricted)
+        profile = Profile(likelihood, self.y, self.design, ratio, self.restricted, self.groups)
         profile.quadratic_form.with_steps(self.krylov_steps)
         return profile
 

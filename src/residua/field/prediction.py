@@ -95,6 +95,14 @@ class Prediction(Workspace):
         ends = {"lower": mean - margin, "upper": mean + margin}
         return {"prediction": mean, "std": self.std, **ends, "base": self.base, "correction": mean - self.base}
 
+    @property
+    def left_out(self) -> np.ndarray:
+        """(n,) predictions of known labels from all the others, NaN elsewhere."""
+        mean = np.full(len(self.y), np.nan)
+        if self.known.any():
+            mean[self.known] = self.y[self.known] - self.leave_one_out.error
+        return mean
+
     @cached_property
     def leave_one_out(self) -> LeaveOneOut:
         """Error and variance of each known label as predicted from all the others."""

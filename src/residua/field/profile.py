@@ -5,41 +5,26 @@
 
 y labels or residuals at L, Z design of a linear mean (may be empty), k its rank at L, W an orthonormal basis of what
 its columns span there: the likelihood of those parts of y that no coefficient can move. Without coefficients it is the
-plain likelihood. Everything is a function of a = arctanh(alpha).
+plain likelihood. Coefficients in groups with a prior of their own are integrated out of it, u_g ~ N(0, tau_g / beta);
+they add theta' theta / tau to q and 1 / tau to W' Gbar W, log tau to its log-determinant, and nothing to k, and their
+tau are at their best at every alpha. Everything is a function of a = arctanh(alpha).
 """
 
 from __future__ import annotations
 
 import copy
-from contextlib import suppress
-from typing import NamedTuple, NoReturn, TypeVar
+from typing import NoReturn, TypeVar
 
 import numpy as np
-from scipy.linalg import cho_solve
 
 from residua.field.likelihood import Likelihood
 from residua.field.quadratic_form import QuadraticForm
 from residua.linalg import Estimate, Ratio
+from residua.linalg.ridge import LeastSquares, basis, least_squares, unit_variances
+
+KEPT = 500  # alphas whose least squares are kept, where those take a search for prior variances
 
 T = TypeVar("T")
-
-
-class LeastSquares(NamedTuple):
-    """Generalised least squares at one alpha, in unit scale."""
-
-    q: float
-    theta: np.ndarray  # (k,) coefficients of W
-    root: np.ndarray  # (k, k) lower triangle L, W' Gbar W = L L'
-
-    @property
-    def inverse(self) -> np.ndarray:
-        """(W' Gbar W)^-1."""
-        return cho_solve((self.root, True), np.eye(len(self.root)), check_finite=False)
-
-    @property
-    def logdet(self) -> float:
-        """Log-determinant of W' Gbar W."""
-        return float(2 * np.log(np.abs(self.root.diagonal())).sum())
 
 
 class Profile:
@@ -57,11 +42,13 @@ class Profile:
         The log-determinants; by default those of ``likelihood``.
     restricted : bool
         False for the plain likelihood, which takes the fitted coefficients for known ones.
+    groups : ndarray of int, shape (d,), or None
+        Groups of coefficients that share a prior variance, 0 for coefficients without a prior; None for all 0.
 
     Attributes
     ----------
     n, p, rank : int
-        Number of labels and of edge types, and rank of the design at the labels.
+        Number of labels and of edge types, and rank at the labels of the columns without a prior.
     freedom : int
         |L| - k, degrees of freedom of the residuals.
     counted : int
@@ -77,8 +64,10 @@ class Profile:
         design: np.ndarray | None = None,
         ratio: Ratio | None = None,
         restricted: bool = True,
+        groups: np.ndarray | None = None,
     ):
         Z = np.empty((len(y), 0)) if design is None else design
+        groups = np.zeros(Z.shape[1], int) if groups is None else groups
         self.likelihood, rows = likelihood, likelihood.rows
         self.n, self.p = likelihood.n_labelled, len(likelihood.terms)
         # Columns of unit size, and y without its least-squares fit: labels may be counted in millions or in
@@ -88,11 +77,12 @@ class Profile:
         self.level = float(rows.sum(y.sum()) / self.n) if constant else 0.0
         y = y - self.level
         # What the columns span counts, not how many there are: zeros, copies and constants add nothing.
-        W, T = rows.column_basis(Z)
-        self.columns, self.rank = Z.shape[1], W.shape[1]
+        self.unit = unit_variances(rows, Z, groups)
+        W, T, self.rank = basis(rows, Z, self.unit)
+        self.columns, self.groups = Z.shape[1], np.r_[np.zeros(self.rank, int), groups[groups > 0]]
         self.freedom = self.n - self.rank
         self.restricted, self.counted = restricted, self.freedom if restricted else self.n
-        self.offset, self.combine = rows.gram(W, y), T
+        self.offset, self.combine = np.where(self.groups == 0, rows.gram(W, y), 0.0), T
         rest = y - W @ self.offset
         self.size = float(np.sqrt(rows.sum(rest @ rest) / self.n))
         if self.freedom < 1 or self.size <= max(1e-13 * rows.max(np.abs(y).max(initial=0)), 4e-15 * highest):
@@ -101,6 +91,7 @@ class Profile:
         self.quadratic_form = QuadraticForm(likelihood, lambda: np.column_stack([rest / size, Z @ T]))
         self.ratio = likelihood.ratio if ratio is None else ratio
         self.logdets: dict[tuple[bytes, bool], Estimate] = {}
+        self.fits: dict[tuple[bytes, int], LeastSquares] = {}
         self.hessians: dict[tuple[bytes, int], np.ndarray] = {}
         self.doubted = False
 
@@ -111,20 +102,31 @@ class Profile:
         return other
 
     def least_squares(self, alpha: np.ndarray) -> LeastSquares:
-        """Return q and the coefficients at alpha."""
+        """Return q and the coefficients at alpha, in unit scale; prior variances at their best are found once."""
+        key = alpha.tobytes(), self.quadratic_form.version
+        if key in self.fits:
+            return self.fits[key]
         Q = self.quadratic_form(alpha)
-        root = _root(Q[1:, 1:])
-        theta = cho_solve((root, True), Q[1:, 0], check_finite=False)
-        q = float(Q[0, 0] - Q[0, 1:] @ theta)
-        if q <= 1e-13 * Q[0, 0]:
+        found = least_squares(Q, self.groups, self.freedom)
+        if found.q <= 1e-13 * Q[0, 0]:
             self._refuse()
-        return LeastSquares(q, theta, root)
+        if self.groups.any():
+            if len(self.fits) >= KEPT:
+                self.fits.clear()
+            self.fits[key] = found
+        return found
 
     def coefficients(self, theta: np.ndarray) -> np.ndarray:
         """Return the coefficients (d,) of the design, in the units of y, for those of W in unit scale."""
         found = self.combine @ (self.offset + theta * self.size)
         found[:1] += self.level
         return found
+
+    def prior_variance(self, found: LeastSquares) -> np.ndarray:
+        """Return the prior variances (d,) of coefficients of the design, in units of 1 / beta; infinite without one."""
+        out = self.unit.copy()
+        out[np.isfinite(out)] *= found.variance[self.rank :]
+        return out
 
     def _refuse(self) -> NoReturn:
         if not self.columns:
@@ -150,10 +152,15 @@ class Profile:
         return -self.omega(a) / 2 - self.counted * float(np.log(self.size))
 
     def log_likelihood(self, a: np.ndarray) -> float:
-        """Return the plain log-likelihood in the units of y, beta and theta at their best for this alpha."""
+        """Return the plain log-likelihood in the units of y, beta and theta at their best for this alpha.
+
+        Coefficients that have a prior are integrated out, the prior's variances those of the restricted likelihood;
+        their columns have no part in what those without a prior span at the labels.
+        """
         alpha = np.tanh(np.atleast_1d(a))
-        q = self._agreed(self.least_squares(alpha).q)
-        return (float(self.logdet(alpha).value) - _gaussian(q, self.n)) / 2 - self.n * float(np.log(self.size))
+        found = self.least_squares(alpha)
+        misfit = self._agreed(_gaussian(found.q, self.n) + found.prior_logdet)
+        return (float(self.logdet(alpha).value) - misfit) / 2 - self.n * float(np.log(self.size))
 
     def misfit(self, a: np.ndarray | float) -> float:
         """Return Omega but for the log-determinant of the precision."""
@@ -188,17 +195,6 @@ class Profile:
             return np.array([[(up - 2 * here + down) / step**2]])
         rows = [(self.gradient(a + d) - self.gradient(a - d)) / (2 * step) for d in step * np.eye(self.p)]
         return (np.array(rows) + np.array(rows).T) / 2
-
-
-def _root(square: np.ndarray) -> np.ndarray:
-    """The lower triangle L with ``L L' = square``, whose eigenvalues below rounding count as large as that."""
-    with suppress(np.linalg.LinAlgError):
-        root = np.linalg.cholesky(square)
-        if (root.diagonal() > 1e-5 * root.diagonal().max(initial=0)).all():
-            return root
-    values, vectors = np.linalg.eigh(square)
-    values = np.maximum(values, 1e-12 * values.max(initial=0))
-    return np.linalg.qr((vectors * np.sqrt(values)).T)[1].T
 
 
 def _gaussian(q: float, m: int) -> float:

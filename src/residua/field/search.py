@@ -22,7 +22,7 @@ from residua.linalg.logdet.choice import exact_instead
 
 ROUGH, FINE = 0.3, 0.1  # Monte-Carlo error of alpha, in standard errors, that will do
 GRID, COARSE_GRID = 59, 15
-WIDE = 100  # coefficients of the mean, from which on every alpha has its price
+WIDE = 100  # columns of the mean, from which on every alpha has its price
 
 
 def search(profile: Profile, start: np.ndarray | None = None, rough: bool = False) -> tuple[np.ndarray, Profile]:
@@ -115,7 +115,7 @@ def _search_line(profile: Profile, start: np.ndarray | None, rough: bool, reach:
         grid = np.unique(np.clip(start[0] + np.array([-reach, 0.0, reach]), -A_MAX, A_MAX))
     # Everywhere, not only at the best: too few steps make the likelihood near 1 look worse than it is.
     form.refine(np.tanh(grid), tol=(1e-1 if rough else 1e-3) / profile.n)
-    if len(grid) > COARSE_GRID and (form.by_solves or profile.rank > WIDE):
+    if len(grid) > COARSE_GRID and (form.by_solves or len(profile.groups) > WIDE or profile.groups.any()):
         grid = np.linspace(grid[0], grid[-1], COARSE_GRID)
     values = agree([profile.omega(a) for a in grid])
     best = int(np.argmin(values))

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 import scipy.sparse as sp
 
+from residua.arrays import as_floats
 from residua.graph.ids import as_column, as_ids, check_length, factorize, first, show
 
 AGREE = 1e-9  # relative difference up to which two weights count as the same
@@ -81,12 +81,7 @@ def as_weights(values: Any, rows: int, place: Callable[[int], str] = "row {}".fo
     """Return finite weights that are not negative, one per row."""
     column = as_column(values, "weight", "with one number per row")
     check_length("weight", column, rows)
-    try:
-        if pd.api.types.is_complex_dtype(column.dtype):
-            raise TypeError(f"its dtype is {column.dtype}")
-        weights = column.to_numpy(np.float64, na_value=np.nan)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"weight is not numeric ({error}); give one real number per row.") from None
+    weights = as_floats(column, "weight", "give one real number per row")
     check_weights(weights, "weight", place)
     return weights
 
@@ -144,6 +139,8 @@ def check_edges(matrices: dict[str, sp.csr_array], n: int) -> None:
     for name, A in matrices.items():
         if not A.nnz:
             raise ValueError(f"type {name!r} has no edges; leave it out.")
+        if A.data.min() < np.finfo(float).tiny:  # has few digits, and its degree no inverse
+            raise ValueError(f"weight is {A.data.min():.3g}, smaller than floats hold well; scale the weights up.")
     with np.errstate(over="ignore"):
         total = sum(A.data.sum() for A in matrices.values())
     if not np.isfinite(total):

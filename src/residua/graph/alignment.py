@@ -84,6 +84,15 @@ def has_ids(table: Any) -> bool:
     return not (isinstance(index, pd.RangeIndex) and index.start == 0 and index.step == 1 and index.name is None)
 
 
+def refuse_other_index(table: Any, name: str) -> None:
+    """Refuse tables of other libraries that have an index too, as dask's: their rows would be taken as they come."""
+    index = getattr(table, "index", None)  # of a list it is a method
+    if index is not None and not callable(index) and not isinstance(table, pd.DataFrame | pd.Series):
+        kind = f"{type(table).__module__.partition('.')[0]} {type(table).__name__}"
+        remedy = f"{name}.compute()" if hasattr(table, "compute") else "it as a pandas table"
+        raise TypeError(f"{name} is a {kind}; give {remedy}, whose rows are matched by the ids in its index.")
+
+
 def _has_rows_only(table: Any, n: int) -> bool:
     """Return whether a table has n rows and no ids; what has another length is refused later, for that."""
     if not isinstance(table, Sized) or isinstance(table, Mapping):
@@ -106,6 +115,7 @@ def check_one_index(tables: Mapping[str, Any]) -> None:
 
 def _order(table: Any, nodes: np.ndarray, name: str, unknown: bool, called: str) -> np.ndarray | None:
     """Return the row of each node; None where rows are in order already, or where a wrong shape is refused later."""
+    refuse_other_index(table, name)
     if not isinstance(table, pd.DataFrame | pd.Series) or not len(table):
         return None
     if not has_ids(table):

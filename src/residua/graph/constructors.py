@@ -32,7 +32,7 @@ class Constructors(ABC):
         Parameters
         ----------
         source, target : array_like of shape (edges,)
-            Ids of both ends.
+            Ids of both ends. Series that are indexed in different orders are refused, those of weight and type too.
         weight : array_like of shape (edges,), optional
             Numbers; 1 where left out.
         type : array_like of shape (edges,), optional
@@ -104,9 +104,10 @@ class Constructors(ABC):
         Parameters
         ----------
         A : sparse matrix or array_like of shape (n, n), or dict of them
-            Weights; a dict has one matrix per edge type.
+            Weights; a dict has one matrix per edge type. Rows and columns of a DataFrame are matched by the ids in its
+            index and its columns.
         nodes : array_like of shape (n,), optional
-            Ids of the rows; 0 .. n-1 where left out.
+            Ids of the rows; where left out, the index of a DataFrame, else 0 .. n-1.
         symmetrize : {"max", "mean", "sum"}, optional
             Of A and its transpose; where left out, a matrix that is not symmetric is refused.
         self_loops : bool, default True

@@ -8,7 +8,7 @@ A_t symmetric weights of type t, never negative; D the total degree. An isolated
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 from typing import Any
@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from residua.graph import adjacency
+from residua.graph import adjacency, growth
 from residua.graph.adjacency import CSR
 from residua.graph.alignment import align
 from residua.graph.constructors import Constructors
@@ -50,6 +50,10 @@ class Graph(Constructors, Workspace):
         For each edge type, ``S_t = D^-1/2 A_t D^-1/2``.
     degree : ndarray of shape (n,)
         Total over all edge types.
+    features : ndarray or DataFrame of shape (n, d), optional
+        Features of the nodes, where ``with_features`` has given the graph some.
+    grown : bool
+        Whether ``with_nodes`` made this graph of another.
 
     Examples
     --------
@@ -66,6 +70,8 @@ class Graph(Constructors, Workspace):
     nodes: np.ndarray
     operators: dict[str, Sparse]
     degree: np.ndarray
+    features: Any = None
+    grown: bool = False
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray], nodes: np.ndarray, edge_types: Sequence[str]) -> Graph:
@@ -99,21 +105,6 @@ class Graph(Constructors, Workspace):
         scale = np.divide(1.0, np.sqrt(degree), out=np.zeros_like(degree), where=degree > 0)
         operators = {name: Sparse(*A, scale) for name, A in matrices.items()}
         return cls(read_only(nodes), operators, read_only(degree))
-
-    def __len__(self) -> int:
-        return self.n_nodes
-
-    @property
-    def iloc(self) -> Any:
-        """Refuse to be cut into parts.
-
-        scikit-learn asks for this of whatever is as long as X, and would go on to take rows.
-        """
-        raise TypeError(
-            "a Graph has no rows to take. GridSearchCV, cross_val_score and their like cut X, y and graph into folds, "
-            "but a model needs every node: keep X and graph whole and hide labels, fit(X, y, graph=graph) with NaN at "
-            "the test nodes and score(X, y) with all labels, for each split; the how-to page has the loop."
-        )
 
     def __repr__(self) -> str:
         types = f" of types {', '.join(self.edge_types)}" if len(self.edge_types) > 1 else ""
@@ -192,13 +183,15 @@ class Graph(Constructors, Workspace):
     def _lookup(self) -> pd.Index:
         return pd.Index(self.nodes, dtype=self.nodes.dtype, tupleize_cols=False)
 
-    def index(self, ids: Any) -> np.ndarray:
+    def index(self, ids: Any, name: str = "ids") -> np.ndarray:
         """Return the positions of ids in ``nodes``.
 
         Parameters
         ----------
         ids : array_like of shape (k,)
             Ids of nodes, in any order.
+        name : str, default "ids"
+            What an error calls them.
 
         Returns
         -------
@@ -209,13 +202,79 @@ class Graph(Constructors, Workspace):
         >>> Graph.from_edges(["a", "b"], ["b", "c"]).index(["c", "a"])
         array([2, 0])
         """
-        wanted = as_ids(ids, "ids")
+        wanted = as_ids(ids, name)
         found = find_ids(self._lookup, wanted)
         row = first(found < 0)
         if row is not None:
-            unknown = show(wanted.iloc[row])
-            raise ValueError(f"ids has {unknown} at position {row}, not a node of this graph; see graph.nodes.")
+            unknown = wanted.iloc[row]
+            near = [node for node in self.nodes if str(node) == str(unknown)]
+            remedy = f"there is {show(near[0])}: give ids of one kind" if len(near) else "see graph.nodes"
+            raise ValueError(f"{name} has {show(unknown)} at position {row}, not a node of this graph; {remedy}.")
         return found
+
+    def with_features(self, X: Any) -> Graph:
+        """Return the same graph with features of its nodes: models then take ids of nodes where they else take X.
+
+        What scikit-learn cuts into folds are then ids, and every node stays in the graph:
+        ``cross_val_score(model, graph.nodes, y, params={"graph": graph})``.
+
+        Parameters
+        ----------
+        X : (n, d) array, DataFrame or None
+            Features of every node in the order of ``nodes``, or a DataFrame indexed by id; None takes them away.
+
+        Returns
+        -------
+        Graph
+
+        Examples
+        --------
+        >>> import numpy as np, residua
+        >>> data = residua.datasets.load_elect80()
+        >>> graph = data.graph.with_features(data.X)
+        >>> model = residua.GraphRegressor("linear").fit(graph.nodes[:2000], data.y[:2000], graph=graph)
+        >>> model.predict(["01001", "56045"]).shape
+        (2,)
+        """
+        if X is not None:
+            X = align(X, self.nodes, "X")
+            X = X.copy() if isinstance(X, pd.DataFrame) else read_only(np.array(X))
+            if X.ndim != 2 or len(X) != self.n_nodes:
+                raise ValueError(f"X has shape {X.shape} but graph has {self.n_nodes} nodes; give a row for each node.")
+        return replace(self, features=X)
+
+    def with_nodes(self, nodes: Any = None, edges: Any = None) -> Graph:
+        """Return this graph with new nodes, after those that it has, and new edges.
+
+        A model that was fitted on this graph keeps the labels that it knows when it predicts the new one.
+
+        Parameters
+        ----------
+        nodes : array_like of shape (k,) or DataFrame, optional
+            Ids of the new nodes; by default those that ``edges`` names and the graph has not. Where the graph carries
+            features: a DataFrame of those of the new nodes, indexed by id.
+        edges : DataFrame or pairs of ids, optional
+            New edges, of new nodes or old ones: pairs (source, target), or a table with columns source, target and,
+            where there are such, weight and type.
+
+        Returns
+        -------
+        Graph
+
+        Examples
+        --------
+        >>> path = Graph.from_edges(["a", "b"], ["b", "c"])
+        >>> path.with_nodes(edges=[("c", "d"), ("d", "e")]).nodes.tolist()
+        ['a', 'b', 'c', 'd', 'e']
+        """
+        rows = growth.edge_table(edges)
+        given = nodes.index.to_flat_index() if isinstance(nodes, pd.DataFrame) else nodes
+        ids = growth.all_nodes(self.nodes, given, rows)
+        if len(ids) == self.n_nodes and not len(rows):
+            raise ValueError("nodes and edges name nothing that is new; give at least one of them.")
+        features = growth.grown_features(self.features, nodes, ids) if len(ids) > self.n_nodes else self.features
+        graph = self._from_csr(ids, growth.grown_matrices(self, ids, rows))
+        return replace(graph if features is None else graph.with_features(features), grown=True)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the adjacency of edge type number k as ``indptr.k``, ``indices.k``; ``weights.k`` unless all are 1."""
@@ -273,3 +332,11 @@ def read_only(array: np.ndarray) -> np.ndarray:
     view = np.asarray(array).view()
     view.flags.writeable = False
     return view
+
+
+def same_graph(a: Graph, b: Graph) -> bool:
+    """Return whether two graphs have the same nodes in the same order, and the same edges."""
+    if a is b or a.edge_types != b.edge_types:
+        return a is b
+    ours, theirs = ({"nodes": graph.nodes, **graph.arrays()} for graph in (a, b))
+    return ours.keys() == theirs.keys() and all(np.array_equal(ours[name], theirs[name]) for name in ours)

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from residua.graph import adjacency
 from residua.graph.adjacency import EdgeList, Edges, Symmetry, as_weights
+from residua.graph.alignment import align, check_one_index, has_ids
 from residua.graph.ids import as_nodes, node_array, positions
 
 ONE_TYPE = "edge"
@@ -18,6 +19,7 @@ ONE_TYPE = "edge"
 
 def read_edges(source: Any, target: Any, weight: Any, type: Any, nodes: Any) -> Edges:
     """Read one row per edge."""
+    check_one_index({"source": source, "target": target, "weight": weight, "type": type})
     order, i, j = positions(source, target, nodes)
     rows = EdgeList(i, j, None if weight is None else as_weights(weight, len(i)))
     return Edges(order, {ONE_TYPE: rows} if type is None else adjacency.split_types(rows, type), Symmetry("rows"))
@@ -37,7 +39,8 @@ def read_matrices(A: Any, nodes: Any, symmetry: Symmetry) -> Edges:
     matrices = dict(A) if isinstance(A, Mapping) else {ONE_TYPE: A}
     if not matrices:
         raise ValueError(f"{symmetry.name} is an empty dict; give one matrix per edge type.")
-    entries = [matrix_entries(matrix, symmetry.name) for matrix in matrices.values()]
+    nodes, tables = labelled_matrices(list(matrices.values()), nodes, symmetry.name)
+    entries = [matrix_entries(matrix, symmetry.name) for matrix in tables]
     n = entries[0].shape[0]
     if any(matrix.shape != (n, n) for matrix in entries):
         shapes = [matrix.shape for matrix in entries]
@@ -47,6 +50,22 @@ def read_matrices(A: Any, nodes: Any, symmetry: Symmetry) -> Edges:
         raise ValueError(f"nodes has {len(order)} ids but {symmetry.name} has {n} rows; give one id per row.")
     rows = [EdgeList(matrix.row, matrix.col, matrix.data) for matrix in entries]
     return Edges(order, dict(zip(adjacency.type_names(matrices), rows, strict=True)), symmetry)
+
+
+def labelled_matrices(matrices: list[Any], nodes: Any, name: str) -> tuple[Any, list[Any]]:
+    """Return the nodes, which the index of a DataFrame names too, and matrices whose rows and columns follow them."""
+    named = next((A.index for A in matrices if isinstance(A, pd.DataFrame) and has_ids(A)), None)
+    if named is None:
+        return nodes, matrices
+    nodes = node_array(as_nodes(named if nodes is None else nodes))
+
+    def follow(A: Any) -> Any:
+        if not isinstance(A, pd.DataFrame):
+            return A
+        columns = align(A.T, nodes, f"{name}.T", called="nodes")
+        return align(columns.T, nodes, name, called="nodes").to_numpy()
+
+    return nodes, [follow(A) for A in matrices]
 
 
 def matrix_entries(A: Any, name: str) -> sp.coo_array:

@@ -78,21 +78,6 @@ class Rows:
         keep = size > tol * size.max(initial=0)
         return Q @ left[:, keep], right[keep].T / size[keep] / units[:, None]
 
-    def least_squares(self, Z: np.ndarray, y: np.ndarray, tol: float = 1e-10) -> tuple[np.ndarray, np.ndarray, int]:
-        """Fit y (n,) by the columns of Z (n, d).
-
-        Returns
-        -------
-        coefficients : ndarray of shape (d,)
-            Those of least norm for columns of unit norm.
-        leverage : ndarray of shape (n,)
-            The diagonal of the hat matrix.
-        rank : int
-            Of Z, as in ``column_basis``.
-        """
-        W, T = self.column_basis(Z, tol)
-        return T @ self.gram(W, y), np.einsum("ij,ij->i", W, W), W.shape[1]
-
     def kth_smallest(self, values: np.ndarray, k: int) -> float:
         """Return the k-th smallest of all values, k counted from 1."""
         return float(np.partition(values, k - 1)[k - 1])

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from residua.atomic import write_atomically
-from residua.comparison import SPLITS, held_out
 from residua.diagnosis import LEVELS
+from residua.model_selection import SPLITS, held_out
 from residua.reproduction import sets
 from residua.reproduction.forecasts import GPBOOST, METHODS, gpboost_installed
 from residua.reproduction.provenance import footer

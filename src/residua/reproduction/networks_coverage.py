@@ -19,10 +19,10 @@ from scipy.spatial import cKDTree
 
 from residua import Graph, GraphRegressor, Network, metrics
 from residua.atomic import write_atomically
-from residua.comparison import held_out
 from residua.datasets import load_elect80
 from residua.field.conditional import Conditional
 from residua.intervals import gaussian_width
+from residua.model_selection import held_out
 from residua.reproduction import sets
 from residua.reproduction.provenance import footer
 from residua.reproduction.registry import Options, Result, chosen

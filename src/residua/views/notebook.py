@@ -34,8 +34,10 @@ def model_html(model: GraphRegressor) -> str:
     >>> "not fitted" in model_html(residua.GraphRegressor())
     True
     """
-    found = _found(model.field_) if hasattr(model, "field_") else [("state", "not fitted")]
-    rows = [("settings", _settings(model)), *found]
+    models = [("", model)] if model.targets_ is None else [(f"{name}: ", one) for name, one in model.targets_.items()]
+    fitted = [(name, one.field_) for name, one in models if hasattr(one, "field_")]
+    found = [(f"{name}{key}", text) for name, field in fitted for key, text in _found(field)]
+    rows = [("settings", _settings(model)), *(found or [("state", "not fitted")])]
     cells = "".join(
         f'<tr><th style="text-align:left;vertical-align:top;padding:0 1.2em 0 0;font-weight:400;opacity:.7">'
         f'{escape(name)}</th><td style="text-align:left;padding:0">{escape(text)}</td></tr>'

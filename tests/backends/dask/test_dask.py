@@ -340,6 +340,10 @@ def test_a_pandas_table_is_matched_by_id_as_on_one_machine(client):
         np.testing.assert_array_equal(dealt.vector(given).to_numpy(), values)
     frame = nodes.set_index("id")[["size", "price"]]
     np.testing.assert_array_equal(dealt.vector(frame.iloc[::-1], "X").to_numpy(), frame)
+    lazy = dd.from_pandas(shuffled, npartitions=2)
+    for ask in (lambda: dealt.vector(lazy), lambda: residua.propagate(lazy, graph)):
+        with pytest.raises(TypeError, match=r"values is a dask\w* Series; give values.compute\(\), whose rows are"):
+            ask()
     with pytest.raises(ValueError, match=r"residual has 1 id that the graph has not, 'x'.*graph.ids.to_numpy"):
         rd.fit_correlation(client, shuffled.rename({"007": "x"}), dealt)
     with pytest.raises(ValueError, match="values has no row for 1 node of the graph: '007'"):
@@ -517,6 +521,36 @@ def test_numbers_among_edges_do_not_meet_text_among_nodes(client, first, skip_un
         given = [table.astype(str) if j == k else table for j, table in enumerate(tables)]
         with pytest.raises(TypeError, match=f"edges have {message} .* write both as numbers, or both as text"):
             rd.DistributedGraph.from_parquet(client, *given, skip_unknown=skip_unknown)
+
+
+def test_splines_from_tables_are_those_of_one_machine(client, tables):
+    folder, nodes, edges = tables
+    strategy = residua.Lanczos(probes=4, steps=16)
+    found = rd.fit(
+        client,
+        edges=folder / "edges",
+        nodes=folder / "nodes",
+        target="price",
+        base="splines",
+        logdet=strategy,
+        blocks=2,
+    )
+    graph = Graph.from_pandas(edges, nodes=nodes["id"])
+    X = nodes[["size", "rooms"]].to_numpy()
+    model = residua.GraphRegressor("splines", logdet=strategy).fit(X, nodes["price"].to_numpy(), graph=graph)
+    for ours, theirs in zip(found.base.local.knots, model.base_.knots, strict=True):
+        np.testing.assert_allclose(ours, theirs, **CLOSE)
+    same_fit(found.correlation, model.correlation_)
+    np.testing.assert_allclose(found.correlation.prior_variance, model.correlation_.prior_variance, rtol=1e-6)
+    predicted = found.predictions["prediction"].to_numpy()
+    np.testing.assert_allclose(predicted, model.predict(), rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(
+        found.correlation.interval()["edge"], model.correlation_.interval()["edge"], rtol=1e-6, atol=1e-6
+    )
+    X, y = found.graph.columns(["size", "rooms"]), found.graph.vector("price")
+    plain = rd.LinearBase("splines").fit(X, y)
+    alone = residua.GraphRegressor("splines", correlation=None).fit(model.X_, model.y_, graph=graph)
+    np.testing.assert_allclose(plain.predict(X, y).to_numpy(), alone.base_.predict(graph, model.X_), **CLOSE)
 
 
 def test_fit_from_tables_is_that_of_one_machine(client, tables, tmp_path):
@@ -733,6 +767,12 @@ EDGES = {"source": [0, 1, 2], "target": [1, 2, 3], "w": [1.0, 1.0, 1.0]}
     [
         ({}, {"target": [1, 2, 9]}, {}, "edges name node 9 as target, not in nodes"),
         ({"id": list("abca")}, {"source": list("aab"), "target": list("bcc")}, {}, "nodes list 'a' more than once"),
+        (
+            {},
+            {"w": pd.to_timedelta([1, 2, 3], unit="h")},
+            {"weight": "w"},
+            r"'w': the weight is not numeric \(it holds timedelta64.*one real number per edge",
+        ),
         ({}, {"w": [1.0, -2.0, 1.0]}, {"weight": "w"}, r"weight is -2.0 at edge \(.*\); weights must be finite"),
         (
             {},
@@ -791,11 +831,19 @@ PARAMETERS = {"base": "linear", "correlation": "learned", "random_state": 0}
         ({"edge_type": "kind"}, {}, "--edge-type is for one machine"),
         ({"categorical": ("quarter",)}, {}, "--categorical is for one machine"),
         ({"exclude": ("rooms",)}, {}, "name the columns to use: --features"),
+        ({}, {"ensemble": 3}, "--ensemble is for networks, and --base linear is none"),
+        ({}, {"training": "paper"}, "--training is for networks"),
     ],
 )
 def test_options_for_one_machine_are_refused(given, parameters, message):
     with pytest.raises(ValueError, match=message):
         cli_scheduler.check_options(Columns("price", **given), PARAMETERS | parameters)
+
+
+def test_a_dry_run_fits_nothing_on_a_cluster(tmp_path, refusal):
+    words = ["fit", *map(str, write(tmp_path, *town(), "parquet")), "--target", "price"]
+    said = refusal(*words, "--dry-run", "--scheduler", "tcp://127.0.0.1:9")
+    assert said.startswith("--dry-run tells what a fit takes on one machine")
 
 
 def test_a_cluster_reads_parquet_alone(tmp_path):
@@ -816,7 +864,7 @@ def test_the_command_writes_predictions_and_tells_what_it_learned(client, tmp_pa
     edges = edges[edges["source"].isin(nodes["id"]) & edges["target"].isin(nodes["id"])]
     monkeypatch.chdir(tmp_path)
     paths = " ".join(map(str, write(tmp_path, nodes, edges, "parquet")))
-    words = f"{paths} --target price --features size --weight width"
+    words = f"{paths} --target price --features size,rooms --exclude rooms --weight width"
     scheduler = f"--scheduler {client.scheduler.address}"
     found = json.loads(run(f"fit {words} {scheduler} -o out --json"))
     graph = Graph.from_pandas(edges, weight="width", nodes=nodes["id"])

@@ -63,6 +63,32 @@ def test_a_killed_training_goes_on_to_the_same_bits(kind, training, lanczos, at,
     np.testing.assert_array_equal(again.predict(), whole.predict())
 
 
+@pytest.mark.parametrize("at", [1, 12, -2, -1])
+def test_a_training_killed_after_any_step_ends_in_the_same_file(at, tmp_path, monkeypatch):
+    """After the last one too, when all that is left is the correlation: its network is not judged once more."""
+    monkeypatch.setattr(checkpoint, "SECONDS", 0.0)
+    graph, X, y, _ = problem()
+    writes, write = [], checkpoint.Checkpoint._write
+
+    def fit(path, last=None):
+        def count(self):
+            write(self)
+            writes.append(1)
+            if len(writes) == last:
+                raise Killed
+
+        writes.clear()
+        with monkeypatch.context() as patch:
+            patch.setattr(checkpoint.Checkpoint, "_write", count)
+            return GraphRegressor(Network("mlp", epochs=25), checkpoint=path).fit(X, y, graph=graph)
+
+    fit(tmp_path / "whole.ckpt").save(tmp_path / "whole")
+    with pytest.raises(Killed):
+        fit(tmp_path / "half.ckpt", last=at % (len(writes) + 1))
+    fit(tmp_path / "half.ckpt").save(tmp_path / "half")
+    assert (tmp_path / "half").read_bytes() == (tmp_path / "whole").read_bytes()
+
+
 def test_a_process_killed_at_any_time_leaves_a_checkpoint_that_can_be_used(tmp_path):
     path = tmp_path / "run.ckpt"
     program = textwrap.dedent(f"""

@@ -83,6 +83,25 @@ def test_a_geodataframe_is_keyed_by_its_index_or_a_column():
         assert set(read_shapes(frame, IDS)) == {0, 1}
 
 
+def test_rows_that_are_only_numbered_have_no_ids_where_a_column_has_them():
+    """Numbers as ids: the default index names as many nodes as the column does, and each of them wrongly."""
+    geopandas = pytest.importorskip("geopandas")
+    from shapely.geometry import box
+
+    frame = geopandas.GeoDataFrame({"zone": [2, 0, 1]}, geometry=[box(x, 0, x + 1, 1) for x in (20, 0, 10)])
+    nodes = np.arange(3)
+    for given in (frame, frame.set_index("zone"), frame.drop(columns="zone").set_axis([2, 0, 1])):
+        assert_allclose(centres(read_shapes(given, nodes), 3)[:, 0], [0.5, 10.5, 20.5])
+    assert_allclose(centres(read_shapes(frame.drop(columns="zone"), nodes), 3)[:, 0], [20.5, 0.5, 10.5])
+
+
+def test_an_area_of_several_features_has_them_all(collection):
+    collection["features"].append(feature("a", polygon(20)))
+    shapes = read_shapes(collection, IDS)
+    assert [len(rings) for rings in shapes[0]] == [2, 1]
+    assert shapes[0][1][0][:, 0].max() == 21
+
+
 def test_centres_are_those_of_gravity(collection):
     middle = centres(read_shapes(collection, IDS), 3)
     assert_allclose(middle[:2], [[2, 2], [9, 1]])
@@ -119,3 +138,6 @@ def test_a_report_draws_areas_and_dots_for_the_rest(collection):
     text = report_html(model, positions=positions, polygons=collection)
     assert '"MultiPolygons"' in text
     assert '"Circle"' in text
+    assert "are not drawn" not in text
+    alone = " ".join(report_html(model, polygons=collection).split())
+    assert "3 of 5 nodes have neither an area nor a position, and are not drawn." in alone

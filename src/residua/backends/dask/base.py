@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -12,13 +12,13 @@ from residua.backends.dask.exchange import Gang
 from residua.backends.dask.vectors import Vector, from_numpy
 from residua.bases import linear
 from residua.bases.base import Base, Outcome, Task
-from residua.bases.registry import LINEAR
+from residua.bases.registry import BASES, LINEAR, make_base
 from residua.bases.scikit import seeded
 from residua.validation import check_choice, check_count
 
 
 class LinearBase:
-    """A mean of no column ("zero"), a constant ("mean"), or a constant and the features ("linear").
+    """A mean of no column ("zero"), a constant ("mean"), a constant and the features ("linear"), or "splines" of them.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class LinearBase:
 
     def __init__(self, name: str = "linear"):
         check_choice(name, LINEAR, "base")
-        self.name, self.local = name, linear.LinearBase(name)
+        self.name, self.local = name, cast(linear.LinearBase, make_base(name))
 
     @property
     def coefficients(self) -> np.ndarray:
@@ -42,13 +42,13 @@ class LinearBase:
 
     def fit(self, X: Vector | None, y: Vector) -> LinearBase:
         """Fit by ordinary least squares on the labelled nodes, y (n,) NaN where unknown."""
-        if X is None and self.name == "linear":
-            raise ValueError('X is None; base "linear" needs features, base "mean" does not.')
+        if X is None and BASES[self.name].features:
+            raise ValueError(f'X is None; base "{self.name}" needs features, base "mean" does not.')
         name, X = self.name, no_features(y) if X is None else X
 
         def member(gang: Gang, X: np.ndarray, y: np.ndarray) -> tuple[linear.LinearBase, dict]:
             graph: Any = SimpleNamespace(rows=gang)  # least squares ask for no edge
-            base = linear.LinearBase(name)
+            base = cast(linear.LinearBase, make_base(name))
             base.fit(Task(graph, X, y, ~np.isnan(y), folds=2, random_state=0), None)
             return base, {}
 

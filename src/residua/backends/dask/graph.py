@@ -22,7 +22,7 @@ from residua.backends.dask.matrix import BlockGraph
 from residua.backends.dask.tables import NodeTable, build_blocks, edge_rows, frame_parts, placed_edges, read_frame
 from residua.backends.dask.vectors import Vector, from_numpy
 from residua.graph import Graph
-from residua.graph.alignment import align
+from residua.graph.alignment import align, refuse_other_index
 from residua.validation import check_count, check_graph
 
 
@@ -150,6 +150,7 @@ class DistributedGraph:
             if not np.array_equal(values.sizes, self.S.sizes):
                 raise ValueError(f"{name} has parts of {values.sizes.tolist()} rows, graph of {self.S.sizes.tolist()}.")
             return values
+        refuse_other_index(values, name)
         if isinstance(values, pd.DataFrame | pd.Series):
             values = align(values, self.ids.to_numpy(), name, unknown=True, called="graph.ids.to_numpy()")
         array = as_floats(values, name)

@@ -22,7 +22,7 @@ from residua.backends.dask.model import Found
 from residua.backends.dask.output import check_folder, write_parquet
 from residua.backends.dask.vectors import Vector
 from residua.bases.base import Base, Task
-from residua.bases.registry import BASES
+from residua.bases.registry import BASES, LINEAR
 from residua.diagnosis import r2_of_errors
 from residua.field import CorrelationFit, Correlator
 from residua.field.fitted import FittedField
@@ -112,7 +112,7 @@ def fit(
     output : path or None
         Folder for the predictions, on a file system that all share.
     base : str or object
-        "linear", "mean", "zero", or a regressor that learns from dask arrays.
+        "linear", "splines", "mean", "zero", or a regressor that learns from dask arrays.
     hops : int
         Average the features over neighbours this far, and add degrees.
     id, source, target_node, weight : str
@@ -146,7 +146,7 @@ def fit(
         given: Any
         elsewhere = []  # residuals and predictions of a base that is not fitted with the correlation
         if isinstance(base, str):
-            given = LinearBase("mean" if base == "linear" and not columns else base)
+            given = LinearBase("mean" if base in LINEAR and not blind and not columns else base)
         elif columns:
             given = base if isinstance(base, DaskRegressor) else DaskRegressor(base, random_state=random_state)
             elsewhere = [given.fit(X, y, columns), given.predict(X, columns)]

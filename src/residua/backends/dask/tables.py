@@ -23,6 +23,7 @@ import numpy as np
 import pandas as pd
 from distributed import Future
 
+from residua.arrays import as_floats
 from residua.backends.dask.blocks import Block, even_bounds, make_block
 from residua.backends.dask.cluster import Cluster
 from residua.backends.dask.vectors import Vector
@@ -141,8 +142,8 @@ def edge_rows(frame: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
     """Return edges as a table has them: source, target and, where it is named, weight."""
     rows = {end: as_ids(frame[names[end]], f"edges, column {names[end]!r}") for end in ("source", "target")}
     if "weight" in names:
-        rows["weight"] = weight = frame[names["weight"]].to_numpy(float, na_value=np.nan)
         called = f"edges, column {names['weight']!r}: the weight"
+        rows["weight"] = weight = as_floats(frame[names["weight"]], called, "give one real number per edge")
         check_weights(weight, called, lambda k: f"edge ({show(rows['source'][k])}, {show(rows['target'][k])})")
     return pd.DataFrame(rows, copy=False)
 

@@ -211,7 +211,7 @@ class Run:
     """
 
     def __init__(self, net: nn.Module, learning_rate: float, weight_decay: float, parts: Mapping[str, Resumable]):
-        self.net, self.learning_rate, self.parts, self.step = net, learning_rate, parts, 0
+        self.net, self.learning_rate, self.parts, self.step, self.done = net, learning_rate, parts, 0, False
         # Adam in one kernel: small networks spend most of a step on the calls of the plain one.
         self.optimiser = Adam(net.parameters(), learning_rate, weight_decay=weight_decay, fused=True)
 
@@ -224,7 +224,7 @@ class Run:
         """Return enough to go on from."""
         adam = self.optimiser.state_dict()["state"]
         return {
-            "run": np.array([self.step]),
+            "run": np.array([self.step, self.done]),
             **{f"net.{name}": value.numpy() for name, value in self.net.state_dict().items()},
             **{f"adam.{i}.{name}": value.numpy() for i, entry in adam.items() for name, value in entry.items()},
             **{f"{key}.{name}": a for key, part in self.parts.items() for name, a in part.state().items()},
@@ -234,7 +234,7 @@ class Run:
         """Go on from ``state``; of an empty one, begin."""
         if not state:
             return
-        self.step = int(state["run"][0])
+        self.step, self.done = int(state["run"][0]), bool(state["run"][1:].any())
         self.net.load_state_dict(_tensors(state, "net."))
         adam = {i: _tensors(state, f"adam.{i}.") for i, _ in enumerate(self.net.parameters())}
         self.optimiser.load_state_dict(self.optimiser.state_dict() | {"state": adam})
@@ -245,9 +245,10 @@ class Run:
         """Call ``advance`` until it returns False, from where ``kept`` left off; return False after Ctrl-C."""
         self.restore(kept.state())
         try:
-            while advance():
+            while not self.done and advance():  # one that has ended is not judged again, from another start of CG
                 self.step += 1
                 kept.offer(self.state)
+            self.done = True
             kept.offer(self.state, now=True)
         except KeyboardInterrupt:
             return False

@@ -41,7 +41,7 @@ def unpack_correlation(table: Table, field: FittedField, arrays: Arrays) -> Corr
     if n_labelled != field.labelled.sum() or any(type(text) is not str for text in methods.values()):
         raise damaged("correlation does not fit the labels")
     design = field.base.design(field.X)
-    columns = 0 if design is None else design.shape[1]
+    columns, prior = 0 if design is None else design.shape[1], field.base.prior_variance
     effort = table.need("effort", Table, type(None))
     scalars = {name: table.number(name) for name in SCALARS}
     scalars |= {name: table.number(name) if name in table else default for name, default in LATER.items()}
@@ -59,6 +59,7 @@ def unpack_correlation(table: Table, field: FittedField, arrays: Arrays) -> Corr
         note=table.need("note", str) if "note" in table else "",
         coefficients=arrays.take("correlation.coefficients", (columns,)),
         coefficient_covariance=arrays.take("correlation.covariance", (columns, columns)) / factor,
+        prior_variance=np.full(columns, np.inf) if prior is None else prior,
         source=None if effort is None else _unpack_effort(effort, field, design, "bartlett_factor" in table),
     )
 
@@ -73,7 +74,8 @@ def _unpack_effort(table: Table, field: FittedField, design: np.ndarray | None, 
     L = field.labelled
     values, Z = (_correlated(field), None) if design is None else (field.y[L], design[L])
     done = () if probes is None or not isinstance(strategy, Lanczos) else (probes, strategy.steps)
-    return Observed(field.graph, L, values, Z, strategy, done, -1 if steps is None else steps, restricted)
+    groups = getattr(field.base, "groups", None)
+    return Observed(field.graph, L, values, Z, strategy, done, -1 if steps is None else steps, restricted, groups)
 
 
 def _correlated(field: FittedField) -> np.ndarray:

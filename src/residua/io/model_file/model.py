@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import os
 from collections.abc import Iterable, Mapping
@@ -32,12 +33,15 @@ from residua.io.model_file.container import ARRAYS, ESTIMATORS, TABLE, ModelFile
 from residua.io.model_file.correlation import pack_correlation, pack_strategy, unpack_correlation, unpack_strategy
 from residua.io.model_file.estimators import pack_estimators, unpack_estimators
 from residua.io.model_file.features import pack_features, unpack_features
+from residua.io.model_file.linear import pack_linear, unpack_linear
 from residua.io.model_file.recipe import unpack_recipe
 from residua.io.model_file.trees import pack_trees, unpack_trees
 from residua.io.model_file.values import Arrays, Table, pack_arrays, pack_table, plain, plain_or_none, restore
 from residua.linalg import Strategy
 from residua.predictor import Predictor
 from residua.validation import MIN_LABELS, check_fitted, one_line
+
+log = logging.getLogger(__name__)
 
 FORMAT = 1
 Trusted = Iterable[str | type]
@@ -66,6 +70,7 @@ def save(model: Predictor, path: PathLike) -> None:
     True
     """
     write_zip(path, pack_average(model, _pack) if isinstance(model, Average) else _pack(model))
+    log.info("wrote %s to %s", type(model).__name__, os.fspath(path))
 
 
 @overload
@@ -115,7 +120,9 @@ def load(path: PathLike, *, trusted: Trusted = (), module: Any = None, kind: typ
         stored, found = (Average, "an average of models") if WEIGHTS in members else (GraphRegressor, "one model")
         if kind is not None and stored is not kind:
             raise ModelFileError(f"holds {found}, no {kind.__name__}; load it in Python without kind=.")
-        return unpack_average(members, unpack) if stored is Average else unpack(members)
+        model = unpack_average(members, unpack) if stored is Average else unpack(members)
+        log.info("read %s from %s", stored.__name__, path)
+        return model
     except ModelFileError as error:
         raise ModelFileError(f"{path} {one_line(error, 2000)}") from None
     except FileNotFoundError:
@@ -307,7 +314,7 @@ def _unpack_graph(table: Table, arrays: Arrays) -> Graph:
 
 def _pack_base(base: FittedBase, arrays: dict[str, np.ndarray], estimators: dict[str, Any]) -> dict[str, Any]:
     if isinstance(base, LinearBase):
-        arrays |= {f"base.{name}": getattr(base, name) for name in ("coefficients", "centre", "spread")}
+        pack_linear(base, arrays)
         return {"kind": "linear", "name": base.name}
     if isinstance(base, TreesBase):
         return pack_trees(base, arrays)
@@ -330,8 +337,4 @@ def _unpack_base(
     base = make_base(table.get("name"))
     if kind != "linear" or not isinstance(base, LinearBase):
         raise damaged(f"base is {one_line(table, 80)}")
-    base.centre, base.spread = (arrays.take(f"base.{name}", X.shape[1:]) for name in ("centre", "spread"))
-    if not (base.spread > 0).all():
-        raise damaged("base.spread is not positive")
-    base.coefficients = arrays.take("base.coefficients", (base.design(X[:1]).shape[1],))
-    return base
+    return unpack_linear(base, X.shape[1], arrays)

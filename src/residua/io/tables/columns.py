@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
@@ -19,6 +20,7 @@ from residua.io.tables.files import line_of, read_file
 from residua.validation import one_line, printable
 
 NUMBERS, TEXT, EMPTY, OTHER = "numbers", "text", "empty", "other"  # what is in a column
+LONGEST_WORD = 40  # that stands for an empty cell
 CODE = r"[+-]?0\d+"  # digits after a zero are a code, not a number
 
 
@@ -81,7 +83,7 @@ class Table:
         """Return floats (n,), NaN where a cell is empty; ``settled``: no option changes column or meaning of words."""
         cells = self.cells(column)
         if not (pd.api.types.is_numeric_dtype(cells.dtype) or _is_text(cells) or cells.isna().all()):
-            raise ValueError(f"{self.path} column {column!r} holds {cells.dtype}, not numbers; give numbers.{remedy}")
+            raise ValueError(f"{self.path} column {column!r} holds {cells.dtype}, not numbers; give numbers{remedy}.")
         values = _parsed(cells)
         wrong = ~np.isfinite(values) & ~cells.isna().to_numpy()
         if wrong.any() and not np.isfinite(values).any() and not settled:
@@ -89,10 +91,12 @@ class Table:
             raise ValueError(f"{self.path} column {column!r} holds {found}; name another column.")
 
         def problem(row: int) -> str:
-            cell = printable(cells.iloc[row])
-            word = cell if cell.isalnum() else f'"{cell[:20]}"'
-            missing = f"leave the cell empty, or say that the word means empty: --missing {word}{remedy}"
-            ways = "or leave the cell empty" if settled else missing
+            word, empty = str(cells.iloc[row]), f"leave the cell empty{' (null)' if self.separator is None else ''}"
+            ways = f"or {empty}"
+            if not settled:
+                can_be_named = word == word.strip() and word.isprintable() and 0 < len(word) <= LONGEST_WORD
+                named = f", or say that the word means empty: --missing {as_option(word)}" if can_be_named else ""
+                ways = f"{empty}{named}{remedy}"
             return f"{short(cells.iloc[row])} is not a number{and_more(wrong)}; write a number, {ways}."
 
         self.refuse(wrong, column, problem)
@@ -145,6 +149,12 @@ def _is_text(cells: pd.Series) -> bool:
 def _parsed(cells: pd.Series) -> np.ndarray:
     """Floats; NaN where a cell is empty or no number."""
     return pd.to_numeric(cells, errors="coerce").to_numpy(float, na_value=np.nan)
+
+
+def as_option(word: str) -> str:
+    """Return a word as it is typed after an option: in quotes where a list of names or a shell would cut it."""
+    listed = '"' + word.replace('"', '""') + '"' if set(word) & set(',"') else word
+    return shlex.quote(listed)
 
 
 def short(value: Any) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from residua.io.tables.columns import EMPTY, NUMBERS, OTHER, TEXT, Table, shown
+from residua.io.tables.columns import EMPTY, NUMBERS, OTHER, TEXT, Table, as_option, shown
 
 if TYPE_CHECKING:
     from sklearn.compose import ColumnTransformer
@@ -99,7 +99,8 @@ class Recipe:
 
 def other_reading(column: str) -> str:
     """Say what else may be done about a column that is not quite numbers."""
-    return f", or read the column as text: --categorical {column}, or leave it out: --exclude {column}"
+    name = as_option(column)
+    return f", or read the column as text: --categorical {name}, or leave it out: --exclude {name}"
 
 
 def learn_features(recipe: Recipe, nodes: Table, columns: Columns) -> tuple[Recipe, dict[str, str]]:

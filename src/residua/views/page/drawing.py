@@ -48,6 +48,11 @@ class Drawing:
         dots[list(self.shapes)] = False
         return dots
 
+    @property
+    def placeless(self) -> int:
+        """How many nodes are not drawn."""
+        return int((~np.isfinite(self.xy).all(axis=1)).sum())
+
 
 def make_drawing(graph: Graph, positions: Any, polygons: Any) -> Drawing:
     """Place areas where there are polygons, dots at the positions given, or a layout."""

@@ -20,6 +20,7 @@ from residua import __version__
 from residua.atomic import write_atomically
 from residua.estimator import GraphRegressor
 from residua.graph.alignment import align
+from residua.summary import Summary
 from residua.views.contents import COVERAGE, FIELDS, Contents, layers, moran_cloud
 from residua.views.figures import BLUE, GREY, Scale
 from residua.views.page import charts
@@ -191,6 +192,11 @@ class Page:
         """Nodes with the largest corrections, the largest first."""
         size = np.abs(np.nan_to_num(self.contents.correction))
         return np.argsort(-size, kind="stable")[: min(MAX_ROWS, np.count_nonzero(size))].tolist()
+
+    @cached_property
+    def summary(self) -> Summary:
+        """Coefficients in the units of the data, and what else the fit says of itself."""
+        return self.contents.model.summary()
 
     @cached_property
     def digits(self) -> int:

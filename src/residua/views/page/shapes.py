@@ -11,6 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+
+from residua.graph.alignment import has_ids
 
 Ring = np.ndarray
 Shape = list[list[Ring]]
@@ -34,9 +37,13 @@ def read_shapes(polygons: Any, nodes: np.ndarray) -> dict[int, Shape]:
     try:
         features = _features(collection)
         lookup = {str(node): i for i, node in enumerate(nodes)}
-        key = _best_key(features, lookup)
-        named = {_name(f, key): f["geometry"] for f in features if f.get("geometry")}
-        shapes = {lookup[name]: shape for name, g in named.items() if name in lookup and (shape := _shape(g))}
+        numbered = isinstance(polygons, pd.DataFrame) and not has_ids(polygons)
+        key = _best_key(features, lookup, numbered)
+        shapes: dict[int, Shape] = {}
+        for f in features:  # an area of several features, such as islands, has them all
+            name = _name(f, key)
+            if f.get("geometry") and name in lookup and (shape := _shape(f["geometry"])):
+                shapes[lookup[name]] = shapes.get(lookup[name], []) + shape
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         text = repr(" ".join(str(error).split()))[1:-1][:200]
         raise ValueError(
@@ -154,11 +161,16 @@ def _name(feature: Mapping[str, Any], key: str | None) -> str:
     return str(feature.get("id") if key is None else (feature.get("properties") or {}).get(key))
 
 
-def _best_key(features: list[Mapping[str, Any]], lookup: Mapping[str, int]) -> str | None:
-    """The property that names most nodes; None stands for the feature's own id, which wins a draw."""
-    named: dict[str | None, set[str]] = {None: {_name(f, None) for f in features} & lookup.keys()}
+def _best_key(features: list[Mapping[str, Any]], lookup: Mapping[str, int], numbered: bool = False) -> str | None:
+    """The property that names most nodes; None stands for the feature's own id, which wins a draw unless ``numbered``.
+
+    Rows that a table has only numbered, 0, 1, 2, .., have ids that nobody gave them.
+    """
+    own = {_name(f, None) for f in features} & lookup.keys()
+    named: dict[str | None, set[str]] = {} if numbered else {None: own}
     for f in features:  # one pass, however many properties there are
         for key in f.get("properties") or {}:
             if (name := _name(f, key)) in lookup:
                 named.setdefault(key, set()).add(name)
+    named.setdefault(None, own)
     return max(named, key=lambda key: len(named[key]))
