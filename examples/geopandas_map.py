@@ -5,7 +5,6 @@ from pathlib import Path
 
 import geopandas
 import numpy as np
-from libpysal.weights import Queen
 from shapely.geometry import box
 
 import residua
@@ -26,7 +25,7 @@ blocks = geopandas.GeoDataFrame(
 rent = 20 - 0.5 * blocks["distance"] + 2 * quarter.ravel() + rng.normal(0, 0.5, len(blocks))
 known = rng.random(len(blocks)) < 0.3
 
-graph = residua.Graph.from_libpysal(Queen.from_dataframe(blocks, use_index=True))
+graph = residua.Graph.from_geopandas(blocks, "queen")
 y = np.where(known, rent, np.nan)
 model = residua.GraphRegressor("linear").fit(blocks[["distance"]], y, graph=graph)
 print(model.diagnose().verdict)

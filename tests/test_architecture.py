@@ -15,7 +15,8 @@ ROOT = Path(residua.__file__).parent
 PAGE = (Path(__file__).parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
 
 TORCH = {"residua.nn"} | {
-    f"residua.bases.networks.{name}" for name in ("layers", "base", "architectures", "stack", "training")
+    f"residua.bases.networks.{name}"
+    for name in ("layers", "base", "architectures", "device", "edges", "stack", "training")
 }
 
 

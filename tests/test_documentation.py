@@ -28,7 +28,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 MODULES = sorted(module.name for module in walk_packages(residua.__path__, "residua."))
-OPTIONAL = ("geopandas", "libpysal.weights", "networkx", "torch_geometric.data")
+OPTIONAL = ("geopandas", "lightning.pytorch", "libpysal.weights", "networkx", "torch_geometric.data")
 
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?(?:e[+-]?\d+)?")
@@ -115,6 +115,7 @@ def test_docstring_examples_hold(name):
         module = import_module(name)
     except ModuleNotFoundError as missing:
         pytest.skip(f"{missing.name} is not installed")
+    need_optional("".join(re.findall(r">>> (.*\n)", Path(module.__file__).read_text(encoding="utf-8"))))
     failed, _ = doctest.testmod(module)
     assert not failed
 

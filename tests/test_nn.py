@@ -1,5 +1,7 @@
 """The torch module against the likelihood it wraps."""
 
+from itertools import combinations
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -159,3 +161,66 @@ def test_only_flags_make_a_training_mask():
     for mask in (*wrong, torch.tensor(y)):
         with pytest.raises(ValueError, match=r"^train_mask"):
             CorrelatedResidual(graph, mask)
+
+
+def test_the_mean_gradient_of_a_network_over_batches_is_that_of_all_labels():
+    """By every batch of one size; the signs that a batch draws leave an error, held to its standard error."""
+    case = CASES["weighted"]
+    rng = np.random.default_rng(0)
+    x, y = torch.tensor(rng.standard_normal((case.n, 2))), torch.tensor(rng.standard_normal(case.n))
+    torch.manual_seed(0)
+    net = torch.nn.Linear(2, 1).double()
+    module = CorrelatedResidual(case.graph, case.labelled, alpha=0.4, beta=1.5)
+    weights = [*net.parameters(), *module.parameters()]
+    remembered = rng.standard_normal((len(case.L), 1))
+
+    def gradient(loss):
+        return torch.cat([g.ravel() for g in torch.autograd.grad(loss, weights)]).numpy()
+
+    expected = gradient(module.loss(net(x)[:, 0], y))
+    means = []
+    for _ in range(40):
+        found = []
+        for part in combinations(case.L, 3):
+            nodes = np.array(part)
+            module.remembered = remembered.copy()
+            found.append(gradient(module.loss(net(x[nodes])[:, 0], y[nodes], nodes=torch.tensor(nodes))))
+        means.append(np.mean(found, axis=0))
+    stderr = np.std(means, axis=0) / np.sqrt(len(means))
+    assert (np.abs(np.mean(means, axis=0) - expected) < 4 * stderr + 1e-9).all()
+    assert (stderr < 0.1 * np.abs(expected).max()).all()
+
+
+def test_a_batch_remembers_what_it_was_told_and_nothing_else():
+    case, module, prediction, y = setting("weighted", outputs=2)
+    nodes = case.L[[2, 0]]
+    module.loss(prediction[nodes], y[nodes], nodes=nodes)
+    expected = np.zeros((len(case.L), 2))
+    expected[[2, 0]] = (y - prediction)[nodes].numpy()
+    np.testing.assert_array_equal(module.remembered, expected)
+    module.loss(prediction, y)
+    np.testing.assert_array_equal(module.remembered, (y - prediction)[case.L].numpy())
+
+
+@pytest.mark.parametrize("unbiased", [True, False])
+def test_a_batch_of_all_labels_is_the_loss_of_all_in_any_order(unbiased):
+    case, module, prediction, y = setting("two types", outputs=2)
+    nodes = np.random.default_rng(0).permutation(case.L)
+    batch = module.loss(prediction[nodes], y[nodes], nodes=nodes, unbiased=unbiased)
+    assert batch.item() == pytest.approx(module.loss(prediction, y).item(), rel=1e-9)
+
+
+def test_batches_that_cannot_be_right_are_refused():
+    case, module, prediction, y = setting("weighted")
+    one, out = case.L[:1], np.flatnonzero(~case.labelled)
+    for nodes, match in (
+        (one, r"nodes has 1 nodes, 1 of them different; draw at least two"),
+        (np.repeat(one, 2), "nodes has 2 nodes, 1 of them different"),
+        (np.r_[one, out], rf"outside of train_mask, such as {out[0]}; draw batches from it: input_nodes=train_mask"),
+        (np.array([0, 99]), "give positions in graph.nodes, whole numbers from 0 to"),
+        (case.labelled, r"dtype bool; give positions"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            module.loss(prediction[: len(nodes)], y[: len(nodes)], nodes=nodes)
+    with pytest.raises(ValueError, match="nodes has 2 nodes, this module 1 outputs"):
+        module.loss(prediction, y, nodes=case.L[:2])

@@ -20,6 +20,7 @@ CHANGES = {
     "folds": [2],
     "random_state": [7],
     "checkpoint": ["elsewhere"],
+    "device": ["auto"],
 }
 
 

@@ -8,6 +8,7 @@ from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -17,7 +18,7 @@ TREES = {
     "tests": ("gnn", "dask", "geo", "dev"),
     "benchmarks": ("gnn", "dask", "geo", "dev"),
     "examples": ("gnn", "dask", "geo", "dev"),
-    "tools": ("dev",),
+    "tools": ("geo", "dev"),
     "docs": ("gnn", "dev"),
 }
 UNPINNED = {"scikit-sparse"}  # of the extra cholmod, which dev leaves out: parts of it are GPL
@@ -45,8 +46,10 @@ def pins(lock: str) -> dict[str, tuple[str, list[str]]]:
 
 
 LOCK = pins("requirements.lock")
-TORCH = next(line for line in EXTRAS["gnn"] if line.startswith("torch=="))
+MAKEFILE = (ROOT / "Makefile").read_text()
+TORCH = re.search(r"^TORCH := (torch==\S+)$", MAKEFILE, re.MULTILINE)[1]
 PINNED = LOCK.keys() | {"torch"}  # by its version alone: which build is right depends on the machine
+SHOWN = {"lightning"}  # what an example shows the use of; its reader has it, and its test is skipped elsewhere
 INSTALLED = packages_distributions()
 OURS = {"residua", "benchmarks", "tests", "tools", "pip"} | {p.stem for p in (ROOT / "tests").iterdir()}
 
@@ -79,7 +82,7 @@ def test_every_import_is_declared_and_pinned(tree):
     peers = pins("benchmarks/peers-requirements.txt").keys() if tree in ("benchmarks", "tests") else set()
     known, lost = declared(TREES[tree]) | peers, []
     for path in sorted((ROOT / tree).rglob("*.py")):
-        for package in third_party(path):
+        for package in third_party(path) - (SHOWN if tree == "examples" else set()):
             names = distributions(package)
             if not names & known:
                 lost.append(f"{path.relative_to(ROOT)} imports {package}, which pyproject.toml does not name")
@@ -111,13 +114,17 @@ def test_every_pin_has_a_hash(lock):
 
 
 def test_make_installs_by_hash_all_but_torch():
-    text = (ROOT / "Makefile").read_text()
-    values = dict(re.findall(r"^(\w+) := (.*)$", text, re.MULTILINE))
-    assert values["TORCH"] == TORCH
+    values = dict(re.findall(r"^(\w+) := (.*)$", MAKEFILE, re.MULTILINE))
     assert {"--require-hashes", "--no-deps", "requirements.lock"} <= set(values["LOCKED"].split())
-    others = [line for line in text.replace(values["LOCKED"], "").splitlines() if "-r requirements.lock" in line]
+    others = [line for line in MAKEFILE.replace(values["LOCKED"], "").splitlines() if "-r requirements.lock" in line]
     assert all("pip-audit" in line for line in others)
     assert "torch" not in LOCK
+
+
+def test_the_extra_asks_for_a_range_of_torch_that_has_the_pinned_one():
+    wanted = Requirement(next(line for line in EXTRAS["gnn"] if requirement(line) == "torch")).specifier
+    assert TORCH.removeprefix("torch==") in wanted
+    assert not any(part.operator == "==" for part in wanted)
 
 
 def test_every_pin_has_its_licence_on_the_page():

@@ -16,6 +16,9 @@ HEAD = """# Licences
 What `requirements.lock` installs, and under which licence, as the packages say themselves. The page is written by
 `python tools/licences.py`. None of it is part of residua, which is under the MIT licence.
 
+Data that are part of residua: elect80, CC0, from spData; columbus, sids and baltimore, BSD 3-clause, copyright PySAL
+Developers, from libpysal, whose licence is beside them (`src/residua/datasets/data/maps/LICENSE.libpysal.txt`).
+
 | package | version | licence |
 |---|---|---|"""
 

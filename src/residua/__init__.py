@@ -23,6 +23,7 @@ _NAMES = {
     "residua.graph": ("Graph",),
     "residua.io.model_file": ("ModelFileError", "load"),
     "residua.linalg": ("Cholesky", "Eigen", "Lanczos", "NotConverged"),
+    "residua.pyg": ("from_pyg",),
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
 _MODULES = ("datasets", "distributed", "metrics", "model_selection", "plot")
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from residua.linalg import Eigen as Eigen
     from residua.linalg import Lanczos as Lanczos
     from residua.linalg import NotConverged as NotConverged
+    from residua.pyg import from_pyg as from_pyg
 
 
 def __getattr__(name: str) -> Any:

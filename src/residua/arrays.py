@@ -33,8 +33,7 @@ def as_floats(values: Any, name: str, remedy: str = "give real numbers, NaN wher
     _refuse_mapping(values, name)
     if isinstance(values, list | tuple) and any(isinstance(row, np.ma.MaskedArray) for row in values):
         values = np.ma.stack(values)
-    if hasattr(values, "detach"):  # a tensor, on any device and with or without a gradient
-        values = values.detach().cpu()
+    values = _from_tensor(values, name)
     try:
         found = values.data if isinstance(values, np.ma.MaskedArray) else np.asarray(values)
         kind = _not_real(found)
@@ -47,6 +46,16 @@ def as_floats(values: Any, name: str, remedy: str = "give real numbers, NaN wher
     if isinstance(values, np.ma.MaskedArray):
         numbers[np.ma.getmaskarray(values)] = np.nan
     return numbers
+
+
+def _from_tensor(values: Any, name: str) -> Any:
+    """Return a tensor of any device and precision, with or without a gradient, as numpy reads it; all else as is."""
+    if not hasattr(values, "detach"):
+        return values
+    if str(values.layout) != "torch.strided":
+        raise ValueError(f"{name} is a sparse tensor of shape {tuple(values.shape)}; give {name}.to_dense().")
+    values = values.detach().cpu()
+    return values.double() if values.is_floating_point() else values
 
 
 def _not_real(array: np.ndarray) -> str:
@@ -69,5 +78,5 @@ def as_flags(values: Any, name: str = "labelled") -> np.ndarray:
     """Return an array of flags, False where a mask hides one; what else there is as it is, or as floats, NaN there."""
     _refuse_mapping(values, name)
     if not isinstance(values, np.ma.MaskedArray):
-        return np.asarray(values)
+        return np.asarray(_from_tensor(values, name))
     return values.filled(False) if values.dtype == bool else as_floats(values, name)

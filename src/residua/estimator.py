@@ -76,7 +76,8 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         extra ``gnn``, "linear" does not. A linear base is fitted together with the correlation by generalised least
         squares, and so is "splines", a smooth curve of each feature; "trees" are boosted, and networks trained, through
         the likelihood; a scikit-learn regressor is refitted to what neighbours leave to explain, cross-fitted. A torch
-        module is called as ``module(x, edge_index)``.
+        module is called as ``module(x, edge_index)``, with ``edge_weight`` and ``edge_attr`` where its ``forward``
+        takes them.
     correlation : "learned", "propagate" or None
         Learned strength and sign of the residuals' correlation; label propagation of them (alpha = 1); or none.
     training : "joint", "post-hoc" or "paper"
@@ -93,6 +94,10 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
     checkpoint : path, optional
         Networks only: a file in which training is kept every few seconds. A ``fit`` that was killed goes on from it
         and ends at the same numbers; remove the file when it is no longer needed.
+    device : "cpu", "cuda", "mps" or "auto"
+        Networks only: where they are trained and asked; "auto" is a GPU where torch finds one. Features move with the
+        network, in single precision where the device has no other; the graph stays on the CPU. A fitted model rests on
+        the CPU and predicts there where the device is not.
 
     Attributes
     ----------
@@ -150,6 +155,7 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         folds: int = 5,
         random_state: int = 0,
         checkpoint: str | os.PathLike[str] | None = None,
+        device: Any = "cpu",
     ):
         self.base = base
         self.correlation = correlation
@@ -159,6 +165,7 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         self.folds = folds
         self.random_state = random_state
         self.checkpoint = checkpoint
+        self.device = device
 
     def fit(
         self, X: Any, y: Any, *, graph: Graph | None = None, validation: Any = None, verbose: bool = False
@@ -167,13 +174,14 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : (n, d) array, DataFrame or ids of nodes (k,)
+        X : (n, d) array, DataFrame, tensor or ids of nodes (k,)
             Features of every node in the order of ``graph.nodes``; None for bases "zero" and "mean". A DataFrame whose
             index has the ids of the nodes is matched by id, in any order; the default index 0, 1, 2, .. is positions.
             Numbers without missing values; a scikit-learn regressor or pipeline gets the table as it is (a DataFrame
             with text, categories, dates, a sparse matrix), and "trees" take missing values, text and categories.
-            Or the ids of the nodes that y is of, where the graph carries the features (``graph.with_features``).
-        y : (n,) array or Series, or (n, k) array or DataFrame
+            The geometry of a GeoDataFrame is no feature. Tensors may be on any device. Or the ids of the nodes that y
+            is of, where the graph carries the features (``graph.with_features``).
+        y : (n,) array, Series or tensor, or (n, k) array or DataFrame
             Labels, NaN where unknown; a Series is matched as X is. Where X names nodes: their labels (k,), and those of
             all other nodes are unknown. Several columns are several targets, each with a base and a correlation of its
             own.
@@ -367,7 +375,7 @@ def check_parameters(model: GraphRegressor) -> Base:
     check_count(model.ensemble, "ensemble", 1)
     if not isinstance(model.logdet, str | Strategy):
         raise ValueError(f'logdet={model.logdet!r:.40} is unknown; use "auto", Eigen(), Cholesky() or Lanczos().')
-    return make_base(model.base, model.training, model.ensemble)
+    return make_base(model.base, model.training, model.ensemble, model.device)
 
 
 class Data(NamedTuple):

@@ -3,11 +3,13 @@
     loss = Omega / |L|,   Omega = beta q(alpha; r_L) - |L| log beta - h(alpha) + |L| log 2 pi,   r = y - prediction
 
 alpha = tanh(a) and beta = exp(b) are parameters of the module, one set for each output column. The graph stays on the
-CPU, where its sparse solvers live: between devices only vectors of length n move.
+CPU, where its sparse solvers live: between devices only vectors of length n move. A batch of labels gives an unbiased
+estimate of the loss (``residua.field.batch_likelihood``).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,8 @@ except ImportError as error:
 
 from residua.arrays import as_flags, as_floats
 from residua.field import Conditional, Likelihood
+from residua.field.batch_likelihood import batch_omega
+from residua.field.likelihood import Omega
 from residua.graph import Graph
 from residua.graph.alignment import align
 from residua.linalg import Strategy
@@ -32,6 +36,18 @@ __all__ = ["CorrelatedResidual"]
 
 def _array(values: Tensor) -> np.ndarray:
     return values.detach().cpu().double().numpy()
+
+
+def _as_tensor(y: Any, like: Tensor) -> Tensor:
+    """Return labels as a tensor on the device of another."""
+    return y if isinstance(y, Tensor) else torch.as_tensor(as_floats(y, "y"), device=like.device)
+
+
+def _real(y: Tensor) -> Tensor:
+    """Return labels that are real numbers."""
+    if y.is_complex():
+        raise TypeError(f"y is a tensor of {y.dtype}; give real numbers.")
+    return y
 
 
 def _flags(values: Any) -> np.ndarray:
@@ -56,15 +72,22 @@ class _Omega(torch.autograd.Function):
     """-2 log-likelihood of one column, with the analytic gradients of the envelope theorem."""
 
     @staticmethod
-    def forward(ctx: Any, residual: Tensor, alpha: Tensor, beta: Tensor, likelihood: Likelihood) -> Tensor:
-        omega = likelihood.omega(_array(residual), _array(alpha), float(beta))
+    def forward(
+        ctx: Any,
+        residual: Tensor,
+        alpha: Tensor,
+        beta: Tensor,
+        omega_of: Callable[[np.ndarray, np.ndarray, float], Omega],
+    ) -> Tensor:
+        omega = omega_of(_array(residual), _array(alpha), float(beta))
         slopes = (residual, omega.residual), (alpha, omega.alpha), (beta, omega.beta)
         ctx.save_for_backward(*(given.new_tensor(slope) for given, slope in slopes))
         return residual.new_tensor(omega.value)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        return (*(gradients[0] * saved for saved in ctx.saved_tensors), None)
+        # alpha and beta may be on the CPU while the network is elsewhere.
+        return (*(gradients[0].to(saved) * saved for saved in ctx.saved_tensors), None)
 
 
 class CorrelatedResidual(torch.nn.Module):
@@ -85,7 +108,12 @@ class CorrelatedResidual(torch.nn.Module):
     logdet : "auto" or Strategy
         ``Eigen()``, ``Cholesky()`` or ``Lanczos(...)``; "auto" is exact where that is cheap.
     random_state : int
-        Seed of probes and samples.
+        Seed of probes, samples and the signs that a batch draws.
+
+    Attributes
+    ----------
+    remembered : ndarray of shape (|L|, outputs)
+        Residuals of the labels when the loss was last asked for each; 0 before.
 
     Examples
     --------
@@ -114,8 +142,7 @@ class CorrelatedResidual(torch.nn.Module):
         super().__init__()
         self.graph = check_graph(graph)
         train_mask = align(train_mask, self.graph.nodes, "train_mask")
-        mask = train_mask.cpu() if isinstance(train_mask, Tensor) else as_flags(train_mask, "train_mask")
-        self.labelled = _flags(mask)
+        self.labelled = _flags(as_flags(train_mask, "train_mask"))
         shape, n = self.labelled.shape, graph.n_nodes
         if shape != (n,):
             raise ValueError(f"train_mask has shape {shape} but graph has {n} nodes; give one flag a node.")
@@ -128,6 +155,8 @@ class CorrelatedResidual(torch.nn.Module):
         types = len(graph.edge_types)
         self.a = torch.nn.Parameter(torch.full((outputs, types), float(np.arctanh(alpha)), dtype=torch.float64))
         self.b = torch.nn.Parameter(torch.full((outputs,), float(np.log(beta)), dtype=torch.float64))
+        self.remembered = np.zeros((self.likelihood.n_labelled, outputs))
+        self._rng = np.random.default_rng([random_state, 2])
 
     @property
     def alpha(self) -> Tensor:
@@ -139,15 +168,75 @@ class CorrelatedResidual(torch.nn.Module):
         """Precision: (outputs,), or a number for one output."""
         return torch.exp(self.b).squeeze(0)
 
-    def loss(self, prediction: Tensor, y: Any) -> Tensor:
-        """Return -2 log-likelihood of the labels under the training mask, a label and output; y as in ``correct``."""
-        prediction, y = self._predictions(prediction), self._labels(y, prediction)
-        rows = torch.as_tensor(np.flatnonzero(self.labelled), device=prediction.device)
-        residual = y[rows] - prediction[rows]
+    def loss(self, prediction: Tensor, y: Any, nodes: Any = None, *, unbiased: bool = True) -> Tensor:
+        """Return -2 log-likelihood of the labels under the training mask, a label and output; or an estimate of it.
+
+        Parameters
+        ----------
+        prediction : Tensor of shape (n,) or (n, outputs)
+            What the network says; of a batch, a row for each of ``nodes``.
+        y : Tensor, array or Series of shape (n,) or (n, outputs)
+            Labels, in order or a Series by id; those outside of the training mask are not looked at. Of a batch, a row
+            for each of ``nodes``.
+        nodes : Tensor or array of int, shape (batch,), optional
+            Positions in ``graph.nodes`` of a random batch of nodes under the training mask, drawn without replacement:
+            the seeds of a neighbour sampler. What the network said of a node is remembered until that node is in a
+            batch again. A batch takes a sparse solve on the whole graph.
+        unbiased : bool
+            Of a batch: whether the estimate and its gradients are unbiased, at the cost of noise that grows as a batch
+            has fewer of the labels. False takes the other labels to be as they are remembered: the better choice where
+            a batch has less than a tenth of the labels.
+
+        Returns
+        -------
+        Tensor
+            A number.
+        """
+        rows = np.flatnonzero(self.labelled) if nodes is None else self._batch(nodes)
+        if nodes is None:
+            prediction, y = self._predictions(prediction), self._labels(y, prediction)
+            at = torch.as_tensor(rows, device=prediction.device)
+            residual = y[at] - prediction[at]
+        else:
+            prediction = self._predictions(prediction, len(rows))
+            residual = self._columns(_real(_as_tensor(y, prediction)), len(rows)) - prediction
         _check_finite(residual)
         alpha, beta = torch.tanh(self.a), torch.exp(self.b)
-        columns = [_Omega.apply(residual[:, k], alpha[k], beta[k], self.likelihood) for k in range(residual.shape[1])]
-        return torch.stack(columns).sum() / residual.numel()
+        omegas = [self.likelihood.omega] * len(beta) if nodes is None else self._batch_omegas(rows, unbiased)
+        columns = [_Omega.apply(residual[:, k], alpha[k], beta[k], omegas[k]) for k in range(len(beta))]
+        self.remembered[np.searchsorted(np.flatnonzero(self.labelled), rows)] = _array(residual)
+        return torch.stack(columns).sum() / (self.likelihood.n_labelled * len(beta))
+
+    def _batch(self, nodes: Any) -> np.ndarray:
+        """Return checked positions of the nodes of a batch."""
+        rows = np.asarray(nodes.detach().cpu() if isinstance(nodes, Tensor) else nodes)
+        if rows.ndim != 1 or rows.dtype.kind not in "iu" or not np.isin(rows, np.arange(self.graph.n_nodes)).all():
+            raise ValueError(
+                f"nodes has shape {rows.shape} and dtype {rows.dtype}; give positions in graph.nodes, whole numbers "
+                f"from 0 to {self.graph.n_nodes - 1}: batch.n_id[:batch.batch_size] of a NeighborLoader."
+            )
+        outside = ~self.labelled[rows]
+        if outside.any():
+            raise ValueError(
+                f"nodes has {outside.sum()} nodes outside of train_mask, such as {rows[outside.argmax()]}; draw "
+                "batches from it: input_nodes=train_mask of a NeighborLoader."
+            )
+        if len(np.unique(rows)) < max(len(rows), 2):
+            raise ValueError(
+                f"nodes has {len(rows)} nodes, {len(np.unique(rows))} of them different; draw at least two, without "
+                "replacement (drop_last=True leaves out a last batch of one)."
+            )
+        return rows
+
+    def _batch_omegas(self, rows: np.ndarray, unbiased: bool) -> list[Callable[[np.ndarray, np.ndarray, float], Omega]]:
+        """Return, for each output, the estimate of -2 log-likelihood from residuals at ``rows``."""
+        at = np.searchsorted(np.flatnonzero(self.labelled), rows)
+        signs = self._rng.choice((-1.0, 1.0), len(at)) if unbiased else None
+
+        def of(remembered: np.ndarray) -> Callable[[np.ndarray, np.ndarray, float], Omega]:
+            return lambda r, alpha, beta: batch_omega(self.likelihood, at, r, remembered, signs, alpha, beta)
+
+        return [of(column.copy()) for column in self.remembered.T]
 
     @torch.no_grad()
     def correct(
@@ -196,24 +285,23 @@ class CorrelatedResidual(torch.nn.Module):
 
     def _labels(self, y: Any, prediction: Tensor) -> Tensor:
         if not isinstance(y, Tensor):
-            y = as_floats(align(y, self.graph.nodes, "y", unknown=True), "y")
-            y = torch.as_tensor(y, device=prediction.device)
-        if y.is_complex():
-            raise TypeError(f"y is a tensor of {y.dtype}; give real numbers.")
-        return self._columns(y)
+            y = align(y, self.graph.nodes, "y", unknown=True)
+        return self._columns(_real(_as_tensor(y, prediction)))
 
-    def _predictions(self, values: Tensor) -> Tensor:
+    def _predictions(self, values: Tensor, rows: int | None = None) -> Tensor:
         if not isinstance(values, Tensor):
             raise TypeError(f"prediction is {type(values).__name__}, not a Tensor; pass torch.as_tensor(prediction).")
         if not values.is_floating_point():  # what is returned is of this kind: whole numbers would be cut
             raise TypeError(f"prediction is a tensor of {values.dtype}; give floats: prediction.to(torch.float64).")
-        return self._columns(values)
+        return self._columns(values, rows)
 
-    def _columns(self, values: Tensor) -> Tensor:
+    def _columns(self, values: Tensor, rows: int | None = None) -> Tensor:
+        rows = self.graph.n_nodes if rows is None else rows
         columns = values[:, None] if values.ndim == 1 else values
-        if columns.shape != (self.graph.n_nodes, len(self.a)):
+        if columns.shape != (rows, len(self.a)):
+            what = "the graph has" if rows == self.graph.n_nodes else "nodes has"
             raise ValueError(
-                f"got a tensor of shape {tuple(values.shape)}; the graph has {self.graph.n_nodes} nodes, this module "
+                f"got a tensor of shape {tuple(values.shape)}; {what} {rows} nodes, this module "
                 f"{len(self.a)} outputs: give (n,) or (n, outputs)."
             )
         return columns

@@ -6,17 +6,21 @@ state: the last expression of a notebook cell is shown as it is.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import pandas as pd
 from scipy.sparse import csgraph
 from scipy.stats import norm
 from sklearn.base import clone
 
 from residua import metrics
+from residua.caller import warn
 from residua.field.precision import A_MAX, ALPHA_MAX
 from residua.graph.alignment import align
+from residua.graph.ids import show
 from residua.validation import (
     check_choice,
     check_count,
@@ -29,6 +33,7 @@ from residua.validation import (
 from residua.views import effects as numbers
 from residua.views.contents import Contents, layers
 from residua.views.figures import BLUE, GREY, INK, strip
+from residua.views.page.shapes import Shape, centres, is_geographic, open_polygons, read_shapes
 from residua.views.positions import layout
 
 if TYPE_CHECKING:
@@ -60,14 +65,15 @@ def map(
     ----------
     model : GraphRegressor
         Fitted model.
-    positions : array or DataFrame, shape (n, 2), optional
-        As in `residua.views.strip`: a DataFrame with columns longitude and latitude makes a map. By default a
-        layout of the graph.
+    positions : GeoDataFrame, path, array or DataFrame, optional
+        A GeoDataFrame, or a map file, with a polygon or point for each node: its index, or one of its columns, has the
+        ids. Or positions (n, 2), as in `residua.views.strip`: a DataFrame with columns longitude and latitude makes a
+        map of dots. By default a layout of the graph.
     panels : sequence of str, optional
         Some of "truth", "base prediction", "residual", "correction", "final prediction" and "uncertainty"; the
         first five by default. An uncertainty has a picture of its own, since its scale is another.
     edges : bool
-        Whether to draw edges.
+        Whether to draw edges between dots; polygons have none.
     **options : dict
         Further arguments of `residua.views.strip`, such as ``width``, ``label`` or ``path``.
 
@@ -88,9 +94,29 @@ def map(
         check_choice(title, tuple(values), "panels")
     if "uncertainty" in chosen and len(chosen) > 1:
         raise ValueError('"uncertainty" has a scale of its own; draw it by itself: panels=["uncertainty"].')
-    graph = model.graph_
+    graph, drawn = model.graph_, {title: values[title] for title in chosen}
+    if hasattr(positions, "geometry") or isinstance(positions, str | os.PathLike):
+        where, shapes, options["geographic"] = _places(positions, graph.nodes)
+        return strip(where, drawn, graph=graph if edges and not shapes else None, shapes=shapes or None, **options)
     where = layout(graph) if positions is None else align(positions, graph.nodes, "positions")
-    return strip(where, {title: values[title] for title in chosen}, graph=graph if edges else None, **options)
+    return strip(where, drawn, graph=graph if edges else None, **options)
+
+
+def _places(given: Any, nodes: np.ndarray) -> tuple[np.ndarray, dict[int, Shape], bool]:
+    """Return where the nodes are (n, 2) and their areas, none for points, and whether coordinates are degrees."""
+    given = open_polygons(os.fspath(given) if isinstance(given, os.PathLike) else given)
+    if hasattr(given, "geometry") and (given.geometry.geom_type == "Point").all():
+        xy = align(pd.DataFrame({"x": given.geometry.x, "y": given.geometry.y}), nodes, "positions")
+        return xy.to_numpy(), {}, bool(given.crs is not None and given.crs.is_geographic)
+    shapes = read_shapes(given, nodes)
+    absent = np.setdiff1d(np.arange(len(nodes)), list(shapes))
+    if len(absent):
+        names = ", ".join(show(node) for node in nodes[absent[:5]])
+        warn(f"{len(absent):,} nodes have no polygon and are not drawn: {names}{', ..' if len(absent) > 5 else ''}.")
+    geographic = is_geographic(given, shapes)
+    middle = centres(shapes, len(nodes))
+    middle[absent] = np.nanmean(middle, axis=0)
+    return middle, shapes, geographic
 
 
 def effects(model: GraphRegressor, features: Sequence[str | int] | None = None, *, coverage: float = 0.95) -> Figure:

@@ -29,7 +29,7 @@ def check_graph(graph: Any) -> Graph:
     if not isinstance(graph, Graph):
         raise TypeError(
             f"graph is {type(graph).__name__}, not a residua.Graph; "
-            "build one with Graph.from_edges, from_pandas, from_scipy or from_networkx."
+            "build one with Graph.from_edges, from_pandas, from_scipy, from_networkx or from_geopandas."
         )
     return graph
 

@@ -5,6 +5,11 @@ from tests.mutations.shell import SHELL
 
 MATHEMATICS = [
     *changes(
+        "graph/places.py",
+        "tests/graph/test_places.py::test_knn_and_distance_are_those_of_all_pairs",
+        ("degrees to the sphere", "flat * np.sin(longitude)", "flat * np.cos(longitude)"),
+    ),
+    *changes(
         "linalg/cg.py",
         "tests/linalg/test_cg.py::test_solution_is_the_dense_solution",
         ("direction of CG", "np.where(moving, rr / np.where(old > 0", "np.where(moving, -rr / np.where(old > 0"),
@@ -145,6 +150,12 @@ MATHEMATICS = [
         "field/alpha_interval.py",
         "tests/field/test_profile.py::test_standard_errors_are_those_of_the_dense_hessian",
         ("standard error of beta", "2 / m + 2 * slope", "2 / m - 2 * slope"),
+    ),
+    *changes(
+        "field/batch_likelihood.py",
+        "tests/field/test_batch_likelihood.py::test_the_mean_over_all_batches_is_the_dense_likelihood_with_its_gradients",
+        ("weight of pairs in a batch", "n * (n - 1) / (b * (b - 1))", "n * n / (b * b)"),
+        ("correction of squares in a batch", "[0, 0, w - c]", "[0, 0, c - w]"),
     ),
     *changes(
         "field/coefficients.py",

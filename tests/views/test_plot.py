@@ -267,3 +267,41 @@ def test_edge_types_are_escaped():
     text = model_html(make_model(types=["<img src=x onerror=a>", "b"] * 60))
     assert "<img" not in text
     assert "alpha[&lt;img" in text
+
+
+def town_model():
+    maps = pytest.importorskip("maps")
+    gdf = maps.town_map("EPSG:4326").set_index("id")
+    graph = residua.Graph.from_geopandas(gdf, "rook")
+    return gdf, residua.GraphRegressor("linear").fit(gdf[["size", "geometry"]], gdf["price"], graph=graph)
+
+
+def areas_of(figure):
+    return [c for axes in figure.axes for c in axes.collections if len(c.get_paths()) == 81]
+
+
+def test_map_draws_polygons_of_a_geodataframe_in_the_colours_of_their_values(tmp_path):
+    gdf, model = town_model()
+    figure = residua.plot.map(model, gdf.sample(frac=1, random_state=0), panels=["truth", "final prediction"])
+    truth, final = areas_of(figure)
+    corners = np.array([path.vertices.min(axis=0) for path in truth.get_paths()], int)
+    at = 9 * corners[:, 1] + corners[:, 0]  # the node whose block is there
+    np.testing.assert_array_equal(np.sort(at), np.arange(81))
+    np.testing.assert_array_equal(np.ma.filled(truth.get_array(), np.nan), model.y_[at])
+    np.testing.assert_array_equal(final.get_array(), model.predict()[at])
+    figure.savefig(tmp_path / "map.png")
+
+
+def test_map_draws_map_files_and_points_too(tmp_path):
+    gdf, model = town_model()
+    gdf.reset_index().to_file(tmp_path / "town.gpkg")
+    assert len(areas_of(residua.plot.map(model, tmp_path / "town.gpkg"))) == 5
+    points = gdf.set_geometry(gdf.geometry.representative_point())
+    figure = residua.plot.map(model, points, panels=["final prediction"])
+    assert any(len(c.get_offsets()) == 81 for axes in figure.axes for c in axes.collections)
+
+
+def test_map_names_nodes_without_a_polygon():
+    gdf, model = town_model()
+    with pytest.warns(UserWarning, match="2 nodes have no polygon and are not drawn: '000', '001'"):
+        residua.plot.map(model, gdf[2:], panels=["truth"])

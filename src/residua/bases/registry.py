@@ -90,7 +90,7 @@ def find_base(base: Any) -> Entry:
     raise ValueError(f"base={base!r} is unknown; use {listed()}, a scikit-learn regressor or a torch module.")
 
 
-def make_base(base: Any, training: str = "joint", ensemble: int = 1) -> Base:
+def make_base(base: Any, training: str = "joint", ensemble: int = 1, device: Any = "cpu") -> Base:
     """Return a fresh base.
 
     Parameters
@@ -101,6 +101,8 @@ def make_base(base: Any, training: str = "joint", ensemble: int = 1) -> Base:
         How a network is trained.
     ensemble : int
         Members of a network's ensemble.
+    device : str or torch.device
+        Where a network is trained.
     """
     kind = find_base(base).kind
     if kind == "linear":
@@ -122,7 +124,7 @@ def make_base(base: Any, training: str = "joint", ensemble: int = 1) -> Base:
     except ImportError as error:
         linear = 'use base="linear", which does not'
         raise ImportError(needs(f"base={base!r}", "PyTorch", "gnn", error, linear)) from None
-    return NetworkBase(base if isinstance(base, Network) else Network(base), training, ensemble)
+    return NetworkBase(base if isinstance(base, Network) else Network(base), training, ensemble, device)
 
 
 def listed(names: tuple[str, ...] = tuple(BASES)) -> str:

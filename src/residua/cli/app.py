@@ -86,7 +86,7 @@ def report(
     nodes: Annotated[Path | None, Option(help="Node table of the fit, for names and positions.")] = None,
     x: Annotated[str | None, Option(help=POSITIONS.format("eastward", "longitude"))] = None,
     y: Annotated[str | None, Option(help=POSITIONS.format("northward", "latitude"))] = None,
-    polygons: Annotated[Path | None, Option(help="GeoJSON or TopoJSON with an area for each id.")] = None,
+    polygons: Annotated[Path | None, Option(help="A map with an area for each id: GeoPackage, GeoJSON ..")] = None,
     title: Annotated[str | None, Option(help="Of the page.")] = None,
     trust: options.Trust = False,
     output: Annotated[Path, options.Output(help="Where the page goes.")] = Path("report.html"),

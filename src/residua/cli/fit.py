@@ -32,6 +32,7 @@ def fit(
     ensemble: Annotated[int, Option(min=1, help="Of networks: members that are averaged.")] = 1,
     seed: options.Seed = 0,
     checkpoint: Annotated[Path | None, Option(help="Of networks: file to go on from after an interruption.")] = None,
+    device: Annotated[str, Option(help="Of networks: where they are trained, cpu, cuda, mps or auto.")] = "cpu",
     dry_run: Annotated[bool, Option("--dry-run", help="Only tell the time and memory that a fit would take.")] = False,
     scheduler: Annotated[
         str | None, Option(help="Address of a Dask scheduler; tables are Parquet, the output a folder of predictions.")
@@ -47,7 +48,7 @@ def fit(
     if not find_base(base).features and tables.columns.features is None:
         tables = replace(tables, columns=replace(tables.columns, features=()))
     parameters = {"base": base, "correlation": correlation, "training": training, "ensemble": ensemble}
-    parameters |= {"random_state": seed, "checkpoint": checkpoint}
+    parameters |= {"random_state": seed, "checkpoint": checkpoint, "device": device}
     if scheduler is not None:
         from residua.cli.scheduler import fit_on_cluster, lines
 
@@ -164,16 +165,22 @@ def predict(
     nodes: Annotated[Path | None, Option(help="Another node table; its known labels are used.")] = None,
     edges: Annotated[Path | None, Option(help="The edge table of those nodes.")] = None,
     labels: Annotated[Path | None, Option(help="Labels that came after the fit: a table of ids and target.")] = None,
+    polygons: Annotated[Path | None, Option(help="A map of the nodes, for predictions as .gpkg or .geojson.")] = None,
     coverage: Annotated[float, Option(help="Share of nodes that lower to upper should cover.")] = 0.9,
     skip_unknown: options.SkipUnknown = False,
     trust: options.Trust = False,
-    output: Annotated[Path, options.Output(help="Where predictions go, .csv or .parquet.")] = Path("predictions.csv"),
+    output: Annotated[Path, options.Output(help="Where predictions go: .csv, .parquet, .gpkg or .geojson.")] = Path(
+        "predictions.csv"
+    ),
 ) -> None:
     """Write a line for each node: id, prediction, std, lower, upper, base, correction."""
     from residua.io.tables.graphs import read_again, read_labels
+    from residua.io.tables.maps import on_map
     from residua.io.tables.predictions import SUFFIXES, check_output, prediction_table, write_table
+    from residua.maps import write_map
 
-    check_output(output, SUFFIXES, (model, nodes, edges, labels))
+    check_output(output, SUFFIXES, (model, nodes, edges, labels, polygons))
+    polygons = _map_of(output, polygons, nodes)
     if not 0 < coverage < 1:
         raise ValueError(f"--coverage {coverage:g} is not between 0 and 1; for nine in ten give 0.9.")
     if labels is not None and (nodes or edges) is not None:
@@ -188,7 +195,10 @@ def predict(
         data = read_again(nodes, edges, fitted.recipe_, skip_unknown) if nodes and edges else None
         later = read_labels(labels, fitted.graph_, fitted.recipe_) if labels else None
         table = prediction_table(fitted, data, coverage, later)
-        write_table(table, output)
+        if polygons is None:
+            write_table(table, output)
+        else:
+            write_map(on_map(table, polygons, fitted.recipe_.id if hasattr(fitted, "recipe_") else "id"), output)
     for note in data.notes if data else ():
         options.note(note)
     if later is not None:
@@ -196,6 +206,20 @@ def predict(
         options.note(f"{labels}: new labels {known - again:,}, in place of one of the fit {again:,}.")
     unknown = int((table["std"] > 0).sum())
     typer.echo(f"{output}: {len(table):,} nodes, {unknown:,} of them predicted and {len(table) - unknown:,} known")
+
+
+def _map_of(output: Path, polygons: Path | None, nodes: Path | None) -> Path | None:
+    """Return the map that predictions are written on; None where they are written as a table."""
+    from residua.maps import KINDS, WRITTEN, is_map
+
+    if output.suffix.lower() not in WRITTEN:
+        if polygons is not None:
+            raise ValueError(f"--polygons {polygons} is for predictions on a map; name --output predictions.gpkg.")
+        return None
+    found = polygons or (nodes if nodes is not None and is_map(nodes) else None)
+    if found is None or not is_map(found):
+        raise ValueError(f"--output {output} is a map; give the one with the places of the nodes, --polygons: {KINDS}.")
+    return found
 
 
 def load_model(path: Path, trust: bool = False) -> GraphRegressor:

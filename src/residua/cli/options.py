@@ -31,8 +31,11 @@ Json = Annotated[bool, Option("--json", help="Print JSON.")]
 Trust = Annotated[bool, Option("--trust", help="The file has trees, and I know where it comes from.")]
 SkipUnknown = Annotated[bool, Option("--skip-unknown", help="Leave out edges to nodes not in the node table.")]
 ASKED = {  # which no default stands for
-    "nodes": Annotated[Path, Argument(help="Node table, CSV or Parquet: a line for each node.")],
-    "edges": Annotated[Path, Argument(help="Edge table, CSV or Parquet: a line for each edge.")],
+    "nodes": Annotated[Path, Argument(help="Node table, CSV, Parquet or a map (GeoPackage ..): a line for each node.")],
+    "edges": Annotated[
+        Path,
+        Argument(help="Edge table, CSV or Parquet: a line for each edge. Of a map: queen, rook, knn:4, distance:5000."),
+    ],
     "target": Annotated[str, Option(help="Column to predict; empty where it is unknown.")],
 }
 NAMES = {
@@ -46,7 +49,7 @@ NAMES = {
     "edge_type": "Column with the types of the edges; by default there is one.",
     "missing": "Words that mean an empty cell, with commas: NA,n/a.",
 }
-OF_NETWORKS = {"training": "joint", "ensemble": 1, "checkpoint": None}  # options with their defaults
+OF_NETWORKS = {"training": "joint", "ensemble": 1, "checkpoint": None, "device": "cpu"}  # options with their defaults
 LISTS = ("features", "categorical", "exclude", "missing")
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from residua.datasets.base import Dataset
 from residua.datasets.elect80 import load_elect80
+from residua.datasets.maps import load_baltimore, load_columbus, load_sids
 
 # The data sets of the paper live with its reproduction, which nothing else needs; found on first use.
 _PAPER = {
@@ -19,7 +20,7 @@ _PAPER = {
     "simulate_ising": "ising",
 }
 
-__all__ = ["Dataset", "load_elect80", *_PAPER]
+__all__ = ["Dataset", "load_baltimore", "load_columbus", "load_elect80", "load_sids", *_PAPER]
 
 
 def __getattr__(name: str) -> Any:

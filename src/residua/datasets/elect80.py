@@ -50,6 +50,7 @@ def load_elect80() -> Dataset:
             "Turnout above 1 stays as published: 08053.",
         ),
         source=SOURCE,
+        target="turnout",
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
-from residua.graph import adjacency, readers
+from residua.graph import adjacency, places, readers
 from residua.graph.adjacency import CSR, Edges
 
 
@@ -170,7 +170,9 @@ class Constructors(ABC):
         """Build from torch_geometric ``Data``, or ``HeteroData`` of one node type; nodes are 0 .. n-1.
 
         The edge types of ``HeteroData`` are named by their relation. ``edge_weight`` is used where there is
-        one. A column of ``edge_index`` is an undirected edge; PyG's two directions of it are one edge.
+        one. A column of ``edge_index`` is an undirected edge; PyG's two directions of it are one edge. ``edge_attr``
+        is kept for modules that take it, and is no weight; that of ``HeteroData`` is not used. ``residua.from_pyg``
+        reads features, labels and masks too.
 
         Parameters
         ----------
@@ -185,7 +187,9 @@ class Constructors(ABC):
         -------
         Graph
         """
-        return cls._from_edges(readers.read_pyg(data, symmetrize), self_loops)
+        graph = cls._from_edges(readers.read_pyg(data, symmetrize), self_loops)
+        attributes = readers.read_pyg_attributes(data)
+        return graph if attributes is None else graph.with_edge_attr(*attributes)
 
     @classmethod
     def from_libpysal(cls, w: Any, *, symmetrize: str | None = None, self_loops: bool = True) -> Self:
@@ -208,8 +212,54 @@ class Constructors(ABC):
         return cls._from_edges(readers.read_libpysal(w, symmetrize), self_loops)
 
     @classmethod
+    def from_geopandas(
+        cls, gdf: Any, how: str = "queen", *, k: int = 4, distance: float | None = None, islands: str = "warn"
+    ) -> Self:
+        """Build from the places of a map, joined where they touch or are near; needs the extra ``geo``.
+
+        Ids are the index of ``gdf``; every edge has weight 1. Of ``how="queen"`` and ``"rook"``, polygons touch where
+        they have vertices in common, as in libpysal. For ``"knn"`` and ``"distance"`` a place is where its centroid
+        is; where coordinates are degrees (``gdf.crs.is_geographic``), distances are along the Earth's surface.
+
+        Parameters
+        ----------
+        gdf : GeoDataFrame or GeoSeries
+            A place in each row.
+        how : {"queen", "rook", "knn", "distance"}
+            Joined are polygons that share a point, or an edge; a place and its k nearest, whichever of the two is
+            among the other's; or places not farther apart than ``distance``.
+        k : int
+            Neighbours of "knn".
+        distance : float, optional
+            In the units of ``gdf.crs``, metres where those are degrees; by default the least at which every place has
+            a neighbour.
+        islands : {"warn", "keep", "nearest"}
+            Places without a neighbour: named in a warning, left so without one, or joined to their nearest place.
+
+        Returns
+        -------
+        Graph
+
+        Examples
+        --------
+        >>> import geopandas
+        >>> from shapely.geometry import box
+        >>> from residua import Graph
+        >>> blocks = geopandas.GeoSeries([box(x, 0, x + 1, 1) for x in (0, 1, 5)], index=["a", "b", "c"])
+        >>> Graph.from_geopandas(blocks, "queen", islands="nearest").adjacency().toarray()
+        array([[0., 1., 0.],
+               [1., 0., 1.],
+               [0., 1., 0.]])
+        """
+        return cls._from_edges(places.read_geopandas(gdf, how, k, distance, islands), True)
+
+    @classmethod
     def _from_edges(cls, edges: Edges, self_loops: bool) -> Self:
         return cls._from_csr(edges.nodes, adjacency.adjacencies(edges, self_loops))
+
+    @abstractmethod
+    def with_edge_attr(self, source: Any, target: Any, edge_attr: Any) -> Self:
+        """Return the graph with attributes of its edges."""
 
     @classmethod
     @abstractmethod

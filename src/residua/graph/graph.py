@@ -17,10 +17,12 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
+from residua.caller import warn
 from residua.graph import adjacency, growth
 from residua.graph.adjacency import CSR
 from residua.graph.alignment import align
 from residua.graph.constructors import Constructors
+from residua.graph.edge_attributes import entry_attributes
 from residua.graph.ids import as_ids, find_ids, first, show
 from residua.graph.report import GraphReport, as_mask
 from residua.linalg import Rows, Sparse, order
@@ -33,9 +35,9 @@ from residua.linalg.workspace import Workspace, cached_property
 class Graph(Constructors, Workspace):
     """An undirected graph, weighted or not, of one or several edge types.
 
-    Build it with ``from_edges``, ``from_pandas``, ``from_scipy``, ``from_networkx``, ``from_pyg`` or
-    ``from_libpysal``. Ids may be anything hashable. Without ``nodes``, integer ids are sorted, and other ids
-    keep the order in which they first appear.
+    Build it with ``from_edges``, ``from_pandas``, ``from_scipy``, ``from_networkx``, ``from_pyg``,
+    ``from_geopandas`` or ``from_libpysal``. Ids may be anything hashable. Without ``nodes``, integer ids are sorted,
+    and other ids keep the order in which they first appear.
 
     A row of an edge list is an undirected edge. An edge listed in both directions, (a, b) and (b, a), is one
     edge and its weights must agree; rows repeated in the same direction add up. A row of weight zero is no
@@ -54,6 +56,9 @@ class Graph(Constructors, Workspace):
         Features of the nodes, where ``with_features`` has given the graph some.
     grown : bool
         Whether ``with_nodes`` made this graph of another.
+    edge_attr : ndarray of shape (entries, d) or None
+        Attributes of the entries of ``adjacency()``, row by row: what ``from_pyg`` found in ``edge_attr``. A module
+        that takes ``edge_attr`` is given them; the correlation knows weights only.
 
     Examples
     --------
@@ -72,6 +77,7 @@ class Graph(Constructors, Workspace):
     degree: np.ndarray
     features: Any = None
     grown: bool = False
+    edge_attr: np.ndarray | None = None
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray], nodes: np.ndarray, edge_types: Sequence[str]) -> Graph:
@@ -97,7 +103,10 @@ class Graph(Constructors, Workspace):
         Graph(3 nodes, 2 edges)
         """
         matrices = {name: adjacency.read_csr(arrays, k, len(nodes), name) for k, name in enumerate(edge_types)}
-        return cls._from_csr(nodes, matrices)
+        graph, attributes = cls._from_csr(nodes, matrices), arrays.get("edge_attr")
+        if attributes is not None and (attributes.ndim != 2 or len(attributes) != graph.adjacency().nnz):
+            raise ValueError(f"edge_attr of shape {attributes.shape} does not fit; it is damaged or of another graph.")
+        return replace(graph, edge_attr=attributes)
 
     @classmethod
     def _from_csr(cls, nodes: np.ndarray, matrices: Mapping[str, CSR]) -> Graph:
@@ -105,6 +114,29 @@ class Graph(Constructors, Workspace):
         scale = np.divide(1.0, np.sqrt(degree), out=np.zeros_like(degree), where=degree > 0)
         operators = {name: Sparse(*A, scale) for name, A in matrices.items()}
         return cls(read_only(nodes), operators, read_only(degree))
+
+    def with_edge_attr(self, source: Any, target: Any, edge_attr: Any) -> Graph:
+        """Return the graph with attributes of its edges, for modules that take ``edge_attr``.
+
+        Parameters
+        ----------
+        source, target : array_like of shape (edges,)
+            Ids of both ends. A direction that is not listed has the attributes of the other.
+        edge_attr : array_like of shape (edges,) or (edges, d)
+            Finite numbers.
+
+        Returns
+        -------
+        Graph
+
+        Examples
+        --------
+        >>> graph = Graph.from_edges(["a", "b"], ["b", "c"]).with_edge_attr(["a", "b"], ["b", "c"], [[1.0], [2.0]])
+        >>> graph.edge_attr.ravel()  # of a-b, b-a, b-c, c-b
+        array([1., 1., 2., 2.])
+        """
+        found = entry_attributes(self.index(source), self.index(target), edge_attr, self.adjacency())
+        return replace(self, edge_attr=read_only(found))
 
     def __repr__(self) -> str:
         types = f" of types {', '.join(self.edge_types)}" if len(self.edge_types) > 1 else ""
@@ -274,11 +306,17 @@ class Graph(Constructors, Workspace):
             raise ValueError("nodes and edges name nothing that is new; give at least one of them.")
         features = growth.grown_features(self.features, nodes, ids) if len(ids) > self.n_nodes else self.features
         graph = self._from_csr(ids, growth.grown_matrices(self, ids, rows))
+        if self.edge_attr is not None:
+            warn("edge_attr is not kept where a graph grows; set that of all edges anew by with_edge_attr.")
         return replace(graph if features is None else graph.with_features(features), grown=True)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Return the adjacency of edge type number k as ``indptr.k``, ``indices.k``; ``weights.k`` unless all are 1."""
-        return {
+        """Return the adjacency of edge type number k as ``indptr.k``, ``indices.k``; ``weights.k`` unless all are 1.
+
+        Attributes of edges come as ``edge_attr``, where there are some.
+        """
+        attributes = {} if self.edge_attr is None else {"edge_attr": self.edge_attr}
+        return attributes | {
             f"{part}.{k}": array
             for k, S in enumerate(self.operators.values())
             for part, array in zip(CSR._fields, S.arrays, strict=False)

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
+from residua.caller import warn
 from residua.graph import adjacency
 from residua.graph.adjacency import EdgeList, Edges, Symmetry, as_weights
 from residua.graph.alignment import align, check_one_index, has_ids
@@ -141,6 +142,17 @@ def pyg_rows(store: Any, n: int) -> EdgeList:
         raise ValueError(f"data.edge_index has values in {found} but data has {n} nodes; set data.num_nodes.")
     weight = as_weights(tensor_to_numpy(store.edge_weight), index.shape[1]) if "edge_weight" in store else None
     return EdgeList(index[0], index[1], weight)
+
+
+def read_pyg_attributes(data: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """Return the ends of the edges of torch_geometric data and their attributes; None where there are none."""
+    if not any("edge_attr" in store and store.edge_attr is not None for store in pyg_stores(data).values()):
+        return None
+    if hasattr(type(data), "edge_types"):
+        warn("edge_attr of HeteroData is not used: attributes are kept for Data; give weights as edge_weight.")
+        return None
+    source, target = tensor_to_numpy(data.edge_index)
+    return source, target, tensor_to_numpy(data.edge_attr)
 
 
 def tensor_to_numpy(tensor: Any) -> np.ndarray:

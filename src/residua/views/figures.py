@@ -73,6 +73,7 @@ def strip(
     width: float = 11.0,
     clip: float = 0.01,
     geographic: bool | None = None,
+    shapes: Mapping[int, Any] | None = None,
 ) -> Figure:
     """Draw one node map per panel, side by side, on two rows if there are more than three.
 
@@ -98,6 +99,8 @@ def strip(
         Share of values beyond each end of a colour scale, so that few outliers do not wash out the rest.
     geographic : bool, optional
         Are positions longitude and latitude? By default: if the columns say so.
+    shapes : mapping of int to list of polygons, optional
+        Areas in place of dots, as in `draw_areas`.
 
     Returns
     -------
@@ -122,12 +125,19 @@ def strip(
     checked = [_check_values(column, len(xy), name) for name, column in zip(names, columns, strict=True)]
     values = dict(zip(panels, checked, strict=True))
     scales = shared_scales(values, diverging, clip)
-    size = np.ptp(corners(xy, geographic), axis=0)
+    view = corners(xy, geographic) if shapes is None else _corners_of_areas(shapes)
+    size = np.ptp(view, axis=0)
     ratio = np.clip(size[1] / size[0] * stretch(xy, geographic), 0.35, 1.3)
     figure, frames = _frames(len(values), width, float(ratio))
     for (title, column), scale, (ax, bar) in zip(values.items(), scales.values(), frames, strict=True):
         norm = Normalize(scale.low, scale.high)
-        dots = draw_nodes(ax, xy, column, graph=graph, norm=norm, cmap=scale.cmap, geographic=geographic)
+        if shapes is None:
+            dots = draw_nodes(ax, xy, column, graph=graph, norm=norm, cmap=scale.cmap, geographic=geographic)
+        else:
+            dots = draw_areas(ax, shapes, column, norm=norm, cmap=scale.cmap, linewidths=0.2, edgecolors="white")
+            (left, bottom), (right, top) = view
+            ax.set(xlim=(left, right), ylim=(bottom, top), aspect=stretch(xy, geographic))
+            ax.axis("off")
         ax.set_title(title, loc="left", fontsize=10.5, color=INK, pad=5)
         _colour_bar(bar, dots, scale, label, key=bool(np.isnan(column).any()))
     if path is not None:
@@ -195,6 +205,36 @@ def draw_nodes(
     x, y = xy.T
     ax.scatter(x[~known], y[~known], s=areas[~known] / 2, c=UNKNOWN, zorder=2, **dot)
     return ax.scatter(x[known], y[known], s=areas[known], c=values[known], norm=norm, cmap=cmap, zorder=3, **dot)
+
+
+def draw_areas(ax: Axes, shapes: Mapping[int, Any], values: Array, **look: Any) -> PathCollection:
+    """Draw nodes as areas: known values in colour, unknown ones (NaN) grey.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+        Where to draw; its limits are left as they are.
+    shapes : mapping of int to list of polygons
+        By position of the node: polygons, which are lists of rings (k, 2), the outline first, then holes.
+    values : (n,) array
+        NaN = unknown.
+    **look : dict
+        ``norm`` and ``cmap``, and what else matplotlib's PathCollection takes.
+
+    Returns
+    -------
+    matplotlib.collections.PathCollection
+        The areas, for a colour bar.
+    """
+    from matplotlib import colormaps
+    from matplotlib.collections import PathCollection
+    from matplotlib.path import Path
+
+    look["cmap"] = colormaps.get_cmap(look["cmap"]).with_extremes(bad=UNKNOWN)
+    paths = [Path.make_compound_path(*(Path(r) for polygon in shape for r in polygon)) for shape in shapes.values()]
+    areas = PathCollection(paths, linewidths=look.pop("linewidths", 0), array=values[list(shapes)], **look)
+    ax.add_collection(areas, autolim=False)
+    return areas
 
 
 # The page: frames, scales, bars.
@@ -286,6 +326,12 @@ def corners(xy: Array, geographic: bool) -> tuple[Array, Array]:
     low, high = xy.min(axis=0), xy.max(axis=0)
     margin = max(0.025, 0.25 / np.sqrt(len(xy))) * (np.max(high - low) or 1.0) / np.array([1, stretch(xy, geographic)])
     return low - margin, high + margin
+
+
+def _corners_of_areas(shapes: Mapping[int, Any]) -> tuple[Array, Array]:
+    points = np.concatenate([polygon[0] for shape in shapes.values() for polygon in shape])
+    margin = 0.01 * np.ptp(points, axis=0).max()
+    return points.min(axis=0) - margin, points.max(axis=0) + margin
 
 
 def stretch(xy: Array, geographic: bool) -> float:

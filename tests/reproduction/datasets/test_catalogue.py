@@ -30,7 +30,7 @@ def test_nothing_is_fetched_for_what_is_packaged_or_generated(offline):
 def test_fetch_explains_what_it_cannot_get():
     with pytest.raises(ValueError, match="ICPSR requires your own copy"):
         fetch("contacts")
-    with pytest.raises(ValueError, match=r"name='countries' is unknown; use one of 'elect80', 'county'"):
+    with pytest.raises(ValueError, match=r"name='countries' is unknown; use one of 'elect80', 'columbus'"):
         fetch("countries")
 
 

@@ -2,13 +2,14 @@
 
     MLP: in - 16 - 16 - 8 - 1;   GNN: conv 16 - conv 8 - linear 1;   ReLU between        (paper, section 4)
 
-Every network is called as ``module(x, edge_index)`` and returns one number a node, as may a module of one's own.
+Every network is called as ``module(x, edge_index)`` and returns one number a node; a module of one's own may take
+``edge_weight`` and ``edge_attr`` too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
 
@@ -82,16 +83,19 @@ class Inputs:
         Edges, in both directions.
     y : ndarray of shape (n,)
         Labels, NaN where unknown.
+    edges : mapping of str to Tensor
+        What else a module takes of the entries of ``edge_index``, by the name of the argument.
     """
 
     x: Tensor
     edge_index: Tensor
     y: np.ndarray
+    edges: Mapping[str, Tensor] = field(default_factory=dict)
 
 
 def outputs(net: nn.Module, data: Inputs, count: int = 1) -> Tensor:
     """Return the outputs (count, n) of a network, or of the ``count`` networks of a stack: one number a node."""
-    out = net(data.x, data.edge_index)
+    out = net(data.x, data.edge_index, **data.edges)
     if out.numel() != count * len(data.x):
         raise ValueError(
             f"base {type(net).__name__} returned a tensor of shape {tuple(out.shape)} for {len(data.x)} nodes; "

@@ -15,6 +15,8 @@ from residua.bases.base import Base, BatchLoss, CorrelationModel, Fit, Outcome, 
 from residua.bases.neighbours import neighbour_features
 from residua.bases.networks.architectures import ROWWISE, Inputs, make_network, outputs
 from residua.bases.networks.checkpoint import Checkpoint, Section, checksum
+from residua.bases.networks.device import CPU, device_or_cpu, find_device, on_device, own_generators, precision_on
+from residua.bases.networks.edges import edge_arguments, edge_tensors, warn_of_unused
 from residua.bases.networks.settings import Network
 from residua.bases.networks.stack import stack, worth_stacking
 from residua.bases.networks.training import Learner, PaperSchedule, Schedule, SquaredError, train, train_paper
@@ -65,6 +67,8 @@ class NetworkBase(Base):
         Through the likelihood; by squared error, the correlation afterwards; or by the paper's mini-batches.
     ensemble : int
         How many members there are.
+    device : str or torch.device
+        Where they are trained; they rest on the CPU.
 
     Attributes
     ----------
@@ -88,8 +92,9 @@ class NetworkBase(Base):
     y_spread: float
     edge_types: tuple[str, ...]
 
-    def __init__(self, settings: Network, training: str = "joint", ensemble: int = 1):
+    def __init__(self, settings: Network, training: str = "joint", ensemble: int = 1, device: Any = "cpu"):
         settings.check()
+        self.device = device
         self.settings, self.training, self.ensemble = copy.copy(settings), training, ensemble
         self.name, self.stops_early = settings.name, training != "paper"
         self.members: list[torch.nn.Module] = []
@@ -99,14 +104,17 @@ class NetworkBase(Base):
         self._refuse(task)
         self.x_centre, self.x_spread = standardisation(self._features(task.graph, task.X))
         self.y_centre, self.y_spread = (float(v[0]) for v in standardisation(task.y[task.labelled][:, None]))
-        data = self._inputs(task.graph, task.X, (task.y - self.y_centre) / self.y_spread)
+        if self.settings.kind not in ROWWISE:
+            warn_of_unused(task.graph, self._edge_arguments(), self.name)
+        device = find_device(self.device)
+        data = self._inputs(task.graph, task.X, (task.y - self.y_centre) / self.y_spread, device)
         kept = Checkpoint(task.checkpoint, self._mark(task, correlation) if task.checkpoint is not None else "")
         members: list[Member] = []
         history: list[dict[str, Any]] = []
         # Dropout and the like draw from torch's global generator, which is given back as it was.
         with (
             progress(f"training {self.name}", task.verbose) as advance,
-            torch.random.fork_rng(devices=[]),
+            own_generators(device),
             _threads(len(data.x)),
         ):
             for group in self._together(data, task):
@@ -161,7 +169,8 @@ class NetworkBase(Base):
         fit = len(task.labels) - len(self._out_of_sample(0, task))
         widths = (16, 16, 8) if self.settings.widths is None else self.settings.widths
         whole = self.training != "paper" and self._schedule(fit, 0).batch is None
-        if whole and worth_stacking(self.settings.kind, len(data.x), widths):
+        kernels = data.x.device == CPU or self.settings.kind in ROWWISE  # that sum over neighbours are the CPU's
+        if whole and kernels and worth_stacking(self.settings.kind, len(data.x), widths):
             return [list(range(self.ensemble))]
         return [[k] for k in range(self.ensemble)]
 
@@ -179,16 +188,18 @@ class NetworkBase(Base):
         nets = [self._blank(data.x.shape[1], seed, k).train() for k, seed in zip(group, seeds, strict=True)]
         if not any(p.requires_grad for p in nets[0].parameters()):
             raise ValueError(f"base {self.name} has no parameters to train; use a module with some.")
-        s = self.settings
+        s, device = self.settings, data.x.device
         if self.training == "paper":
             error = SquaredError(len(task.y), len(task.labels))
             paper: BatchLoss = error if correlation is None else correlation.paper_objective(s.lbfgs)
             batches = PaperSchedule(s.steps, seeds[0], every=100 if s.lbfgs else 10)
-            done = train_paper(nets[0], data, task.labels, paper, batches, report, kept)
+            with on_device(nets[0], device, data.x.dtype) as net:
+                done = train_paper(net, data, task.labels, paper, batches, report, kept)
             return [Member(nets[0], task.labels[:0], done, paper.a, paper.b)]
         learners = [self._learner(k, task, correlation) for k in group]
         plan = self._schedule(len(learners[0].fit), seeds[0])
-        done = train(stack(nets) if len(nets) > 1 else nets[0], data, learners, plan, report, kept)
+        with on_device(stack(nets) if len(nets) > 1 else nets[0], device, data.x.dtype) as net:
+            done = train(net, data, learners, plan, report, kept)
         for net, learner in zip(nets, learners, strict=True):
             net.load_state_dict(learner.best)
         alphas = [np.arctanh(learner.criterion.alpha) for learner in learners]
@@ -230,13 +241,15 @@ class NetworkBase(Base):
         """Return a copy trained on by squared error in batches of 5 % of the labels of ``task``, as the paper does."""
         tuned = copy.copy(self)
         tuned.members = copy.deepcopy(self.members)
-        data = self._inputs(task.graph, task.X, (task.y - self.y_centre) / self.y_spread)
+        device = device_or_cpu(self.device)
+        data = self._inputs(task.graph, task.X, (task.y - self.y_centre) / self.y_spread, device)
         error = SquaredError(len(task.y), len(task.labels))
-        with progress(f"fine-tuning {self.name}") as advance, torch.random.fork_rng(devices=[]):
+        with progress(f"fine-tuning {self.name}") as advance, own_generators(device):
             for k, net in enumerate(tuned.members):
                 batches = PaperSchedule(steps, _seed(task, k), learning_rate=learning_rate)
                 report, kept = report_on(advance, k, 1, len(tuned.members)), Checkpoint(None, "").section("")
-                done = train_paper(net.train(), data, task.labels, error, batches, report, kept)
+                with on_device(net.train(), device, data.x.dtype):
+                    done = train_paper(net, data, task.labels, error, batches, report, kept)
                 net.eval()
                 if not done:
                     warn("fine-tuning was interrupted; what it had reached is kept.")
@@ -252,14 +265,14 @@ class NetworkBase(Base):
         module = ""
         if self.settings.own:
             module = repr(self.settings.kind)
-            arrays |= {name: value.double().numpy() for name, value in self.settings.kind.state_dict().items()}
+            arrays |= {name: value.cpu().double().numpy() for name, value in self.settings.kind.state_dict().items()}
         return checksum(arrays, f"{torch.__version__} {settled!r} {module}")
 
     def _blank(self, inputs: int, seed: int = 0, k: int = 0) -> torch.nn.Module:
         """Make a network to be trained; a copy of a module of one's own, with new weights after the first."""
         if not self.settings.own:
             return make_network(self.settings.kind, inputs, self.settings.widths, seed)
-        net = copy.deepcopy(self.settings.kind)
+        net = copy.deepcopy(self.settings.kind).to(CPU)
         if k:
             torch.default_generator.manual_seed(seed)
             for part in net.modules():
@@ -272,21 +285,29 @@ class NetworkBase(Base):
 
     def predict_members(self, graph: Graph, X: np.ndarray) -> np.ndarray:
         """Return the predictions (members, n) of each member."""
-        return self._scaled(self._inputs(graph, X, np.empty(0)), self.members)
+        return self._scaled(self._inputs(graph, X, np.empty(0), device_or_cpu(self.device)), self.members)
 
     @torch.no_grad()
     def _scaled(self, data: Inputs, nets: list[torch.nn.Module]) -> np.ndarray:
         """Return predictions (nets, n) in the units of the labels."""
-        return self.y_centre + self.y_spread * np.vstack([outputs(net.eval(), data).double().numpy() for net in nets])
+        found = []
+        for net in nets:
+            with on_device(net.eval(), data.x.device, data.x.dtype):
+                found.append(outputs(net, data).cpu().double().numpy())
+        return self.y_centre + self.y_spread * np.vstack(found)
 
-    def _inputs(self, graph: Graph, X: np.ndarray, y: np.ndarray) -> Inputs:
+    def _inputs(self, graph: Graph, X: np.ndarray, y: np.ndarray, device: torch.device = CPU) -> Inputs:
         x = (self._features(graph, X) - self.x_centre) / self.x_spread
-        A = graph.adjacency().tocoo()
-        edge_index = torch.as_tensor(np.stack([A.row, A.col]), dtype=torch.int64)
         # Single precision, unless a module of one's own has another; once trained, that of the copies of it.
         own = (self.members or [self.settings.kind])[0].parameters() if self.settings.own else ()
         dtype = next((p.dtype for p in own if p.is_floating_point()), torch.float32)
-        return Inputs(torch.as_tensor(x, dtype=dtype), edge_index, y)
+        dtype = precision_on(device, dtype)
+        edge_index, edges = edge_tensors(graph, self._edge_arguments(), dtype)
+        edges = {name: values.to(device) for name, values in edges.items()}
+        return Inputs(torch.as_tensor(x, dtype=dtype).to(device), edge_index.to(device), y, edges)
+
+    def _edge_arguments(self) -> tuple[str, ...]:
+        return edge_arguments(self.settings.kind) if self.settings.own else ()
 
     def _features(self, graph: Graph, X: np.ndarray) -> np.ndarray:
         if self.settings.kind != "hops":

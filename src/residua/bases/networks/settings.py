@@ -19,7 +19,8 @@ class Network(BaseEstimator):
     Parameters
     ----------
     kind : {"mlp", "hops", "gcn", "sage", "sage-gcn", "sage-max", "sage-pool"} or torch module
-        The architecture; a module is called as ``module(x, edge_index)``.
+        The architecture; a module is called as ``module(x, edge_index)``, with ``edge_weight`` and ``edge_attr`` too
+        where its ``forward`` has arguments of these names.
     widths : sequence of int, optional
         Sizes of the layers before the linear output; the paper's by default.
     hops : int

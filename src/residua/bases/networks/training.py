@@ -20,6 +20,7 @@ from torch.optim import Adam, Optimizer
 from residua.bases.base import BatchLoss, Resumable, State, TrainingLoss
 from residua.bases.networks.architectures import Inputs, outputs
 from residua.bases.networks.checkpoint import Section, under
+from residua.bases.networks.device import CPU, seed_dropout
 from residua.bases.networks.stack import Stack
 from residua.bases.progress import Report
 from residua.bases.stopping import EarlyStopping
@@ -155,7 +156,7 @@ class Learner:
         """Return enough to go on from."""
         return {
             **{f"stopping.{name}": value for name, value in self.stopping.state().items()},
-            **{f"best.{name}": value.numpy() for name, value in self.best.items()},
+            **{f"best.{name}": value.cpu().numpy() for name, value in self.best.items()},
             **{f"criterion.{name}": value for name, value in self.criterion.state().items()},
         }
 
@@ -212,8 +213,10 @@ class Run:
 
     def __init__(self, net: nn.Module, learning_rate: float, weight_decay: float, parts: Mapping[str, Resumable]):
         self.net, self.learning_rate, self.parts, self.step, self.done = net, learning_rate, parts, 0, False
+        self.device = next((p.device for p in net.parameters()), CPU)
         # Adam in one kernel: small networks spend most of a step on the calls of the plain one.
-        self.optimiser = Adam(net.parameters(), learning_rate, weight_decay=weight_decay, fused=True)
+        fused = self.device.type in ("cpu", "cuda")
+        self.optimiser = Adam(net.parameters(), learning_rate, weight_decay=weight_decay, fused=fused)
 
     def weights(self, k: int) -> dict[str, Tensor]:
         """Return a copy of the weights of network k."""
@@ -225,8 +228,8 @@ class Run:
         adam = self.optimiser.state_dict()["state"]
         return {
             "run": np.array([self.step, self.done]),
-            **{f"net.{name}": value.numpy() for name, value in self.net.state_dict().items()},
-            **{f"adam.{i}.{name}": value.numpy() for i, entry in adam.items() for name, value in entry.items()},
+            **{f"net.{name}": value.cpu().numpy() for name, value in self.net.state_dict().items()},
+            **{f"adam.{i}.{name}": value.cpu().numpy() for i, entry in adam.items() for name, value in entry.items()},
             **{f"{key}.{name}": a for key, part in self.parts.items() for name, a in part.state().items()},
         }
 
@@ -280,7 +283,7 @@ def train(net: nn.Module, data: Inputs, learners: list[Learner], plan: Schedule,
             net.train()
             for k in learning():
                 learners[k].judge(data.y, found[k], run, k)
-        torch.default_generator.manual_seed(plan.seed + run.step)  # of dropout
+        seed_dropout(run.device, plan.seed + run.step)
         with torch.set_grad_enabled(plan.batch is None):
             out = outputs(net, data, len(learners))
         found = _predictions(out)
@@ -304,7 +307,7 @@ Followed = tuple[np.ndarray, np.ndarray]  # residuals at the training labels, an
 
 
 def _predictions(out: Tensor) -> np.ndarray:
-    return out.detach().double().numpy()
+    return out.detach().cpu().double().numpy()
 
 
 def _full_step(run: Run, learners: list[Learner], out: Tensor, followed: dict[int, Followed], plan: Schedule) -> None:
@@ -322,7 +325,7 @@ def _batch_steps(run: Run, learner: Learner, data: Inputs, r: np.ndarray, seed: 
     order = np.random.default_rng(seed + run.step).permutation(len(learner.fit))
     for part in np.array_split(order, -(-len(order) // size)):
         rows = learner.fit[part]
-        out = outputs(run.net, Inputs(data.x[torch.as_tensor(rows)], data.edge_index, data.y))
+        out = outputs(run.net, Inputs(data.x[torch.as_tensor(rows, device=run.device)], data.edge_index, data.y))
         slope = learner.criterion.slope(part, data.y[rows] - _predictions(out)[0])
         take_step(run.optimiser, out, {0: (np.arange(len(rows)), -slope * (len(learner.fit) / len(part)))})
 
@@ -341,7 +344,7 @@ def train_paper(
         if run.step >= plan.steps:
             return False
         batch = np.sort(np.random.default_rng([plan.seed, run.step]).choice(fit, size, replace=False))
-        torch.default_generator.manual_seed(plan.seed + run.step)
+        seed_dropout(run.device, plan.seed + run.step)
         out = outputs(net, data)
         r = data.y - _predictions(out)[0]
         report(run.step, plan.steps, float(np.mean(r[batch] ** 2)))
@@ -355,9 +358,9 @@ def train_paper(
 
 def take_step(optimiser: Optimizer, out: Tensor, slopes: Mapping[int, tuple[np.ndarray, np.ndarray]]) -> None:
     """Send the gradients of the losses at rows of the outputs (networks, n) through the networks, and step."""
-    gradient = torch.zeros_like(out)
+    gradient = torch.zeros(out.shape, dtype=out.dtype)
     for k, (rows, slope) in slopes.items():
         gradient[k, torch.as_tensor(rows)] = torch.as_tensor(slope, dtype=out.dtype)
     optimiser.zero_grad()
-    out.backward(gradient)
+    out.backward(gradient.to(out.device))
     optimiser.step()

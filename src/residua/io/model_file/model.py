@@ -240,7 +240,8 @@ def _read_table(members: Mapping[str, bytes]) -> Table:
 def _pack_parameters(model: GraphRegressor, estimators: dict[str, Any]) -> dict[str, Any]:
     """Return constructor parameters: a scikit-learn base goes to ``estimators``, a torch module is but a name."""
     check_parameters(model)  # they may have been set since the fit
-    packed = model.get_params(deep=False) | {"checkpoint": None}  # a file of the machine that did the training
+    # A file and a device of the machine that did the training are not those of another.
+    packed = model.get_params(deep=False) | {"checkpoint": None, "device": "cpu"}
     if isinstance(model.logdet, Strategy):
         packed["logdet"] = pack_strategy(model.logdet)
     if not isinstance(model.base, str) and find_base(model.base).kind == "network":
@@ -301,6 +302,8 @@ def _unpack_graph(table: Table, arrays: Arrays) -> Graph:
         parts[f"indices.{k}"] = arrays.take(f"graph.indices.{k}", (None,), np.int32)
         if f"graph.weights.{k}" in arrays.left:
             parts[f"weights.{k}"] = arrays.take(f"graph.weights.{k}", parts[f"indices.{k}"].shape)
+    if "graph.edge_attr" in arrays.left:
+        parts["edge_attr"] = arrays.take("graph.edge_attr", (None, None))
     with np.errstate(over="ignore"):  # weights that add up to infinity are refused below
         graph = Graph.from_arrays(parts, nodes, types)
     # Factorisations walk both triangles of a matrix in compiled code and rely on their being alike.

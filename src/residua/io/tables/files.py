@@ -1,4 +1,4 @@
-"""Files of columns, CSV or Parquet, read whole or refused with the line at fault.
+"""Files of columns, CSV, Parquet or maps, read whole or refused with the line at fault.
 
 A CSV file is read as text, so that an id such as 0123 stays as it is written; only an empty cell is a missing one.
 Parquet columns keep their types.
@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from residua.caller import warn
 from residua.io.tables.quotes import Quotes, count_lines, swallowed
+from residua.maps import is_map, read_map
 from residua.validation import printable
 
 NAMES = {",": "commas", ";": "semicolons", "\t": "tabs"}
@@ -29,6 +30,8 @@ BLOCK = 1 << 24  # bytes; pyarrow refuses a row that is longer
 
 def read_file(path: Path) -> tuple[pd.DataFrame, str | None]:
     """Return the columns of a file, and its separator if it is CSV; an error names the file, the line, the remedy."""
+    if path.is_file() and is_map(path):
+        return _read_map(path), None
     data = _bytes(path)
     frame, separator = (_read_parquet(path, data), None) if data.startswith(b"PAR1") else _read_csv(path, data)
     if not len(frame):
@@ -37,6 +40,15 @@ def read_file(path: Path) -> tuple[pd.DataFrame, str | None]:
         if "\0" in name:  # pandas does not find such a column again
             raise ValueError(f"{path} has a NUL character in the name of column {printable(name)!r}; give it another.")
     return frame, separator
+
+
+def _read_map(path: Path) -> pd.DataFrame:
+    """Return the columns of a map, without its geometry."""
+    places = read_map(path)
+    frame = pd.DataFrame(places[[name for name, kind in places.dtypes.items() if str(kind) != "geometry"]])
+    if not len(frame) or not len(frame.columns):
+        raise ValueError(f"{path} has {len(frame)} places with {len(frame.columns)} columns; give ids and numbers too.")
+    return frame.reset_index(drop=True)
 
 
 def _bytes(path: Path) -> bytes:

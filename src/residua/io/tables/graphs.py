@@ -10,6 +10,7 @@ import pandas as pd
 from residua.atomic import PathLike
 from residua.graph import Graph
 from residua.io.tables.columns import NUMBERS, Table, and_more, as_text, short
+from residua.io.tables.maps import edge_table
 from residua.io.tables.recipe import Recipe, learn_features
 
 
@@ -69,23 +70,26 @@ class NodeData:
 
 def read_tables(nodes: PathLike, edges: PathLike, columns: Columns) -> NodeData:
     """Read both files, and learn how to encode the features."""
-    node_table, edge_table = Table.read(nodes, columns.missing), Table.read(edges, columns.missing)
-    recipe = _names(node_table, edge_table, columns)
+    node_table = Table.read(nodes, columns.missing)
+    edges_table = edge_table(edges, node_table, _named(node_table, columns.id, "--id", "id", 0), columns.missing)
+    recipe = _names(node_table, edges_table, columns)
     y = node_table.numbers(recipe.target, "; an empty cell is a node whose label is unknown")
     recipe, left_out = learn_features(recipe, node_table, columns)
-    return _read(node_table, edge_table, recipe, y, columns.skip_unknown, left_out)
+    return _read(node_table, edges_table, recipe, y, columns.skip_unknown, left_out)
 
 
 def read_again(nodes: PathLike, edges: PathLike, recipe: Recipe, skip_unknown: bool = False) -> NodeData:
     """Read other files as those of a fit were read; labels in the target column, if it is there, are known."""
-    node_table, edge_table = Table.read(nodes, recipe.missing), Table.read(edges, recipe.missing)
-    node_table.need(recipe.id, "the id column of the model")
+    node_table = Table.read(nodes, recipe.missing)
+    edges_table = edge_table(
+        edges, node_table, node_table.need(recipe.id, "the id column of the model"), recipe.missing
+    )
     for column in (recipe.source, recipe.to, recipe.weight, recipe.edge_type):
         if column is not None:
-            edge_table.need(column, "a column of the model's edges")
+            edges_table.need(column, "a column of the model's edges")
     there = recipe.target in node_table.columns
     y = node_table.numbers(recipe.target, settled=True) if there else np.full(len(node_table.frame), np.nan)
-    return _read(node_table, edge_table, recipe, y, skip_unknown, {})
+    return _read(node_table, edges_table, recipe, y, skip_unknown, {})
 
 
 def read_labels(path: PathLike, graph: Graph, recipe: Recipe) -> np.ndarray:

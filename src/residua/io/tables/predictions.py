@@ -11,8 +11,9 @@ import pandas as pd
 from residua.atomic import PathLike, check_folder_of, write_atomically
 from residua.estimator import GraphRegressor
 from residua.io.tables.graphs import NodeData
+from residua.maps import WRITTEN
 
-SUFFIXES = (".csv", ".parquet")
+SUFFIXES = (".csv", ".parquet", *WRITTEN)
 
 
 def prediction_table(

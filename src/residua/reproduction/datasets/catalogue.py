@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from residua.datasets import elect80
+from residua.datasets import elect80, maps
 from residua.reproduction.datasets import contacts, county, transport, twitch
 from residua.reproduction.datasets.files import Progress, data_folder, find_file, is_intact
 from residua.validation import check_choice
@@ -33,6 +33,24 @@ ENTRIES = (
         "load_elect80()",
         "turnout in 3,107 US counties, 1980; 9,063 edges, 3 features; packaged",
         elect80.SOURCE,
+    ),
+    Entry(
+        "columbus",
+        "load_columbus()",
+        "crime in 49 neighbourhoods, 1980; 118 edges, 2 features, polygons; packaged",
+        maps.SOURCES["columbus"],
+    ),
+    Entry(
+        "sids",
+        "load_sids()",
+        "sudden infant deaths in 100 counties, 1974 and 1979; 245 edges, 1 feature, polygons; packaged",
+        maps.SOURCES["sids"],
+    ),
+    Entry(
+        "baltimore",
+        "load_baltimore()",
+        "prices of 211 houses, 1978; 513 edges, 11 features, points; packaged",
+        maps.SOURCES["baltimore"],
     ),
     Entry(
         "county",
@@ -90,8 +108,8 @@ def available() -> tuple[Entry, ...]:
 
     Examples
     --------
-    >>> [entry.name for entry in available()]
-    ['elect80', 'county', 'anaheim', 'chicago', 'twitch', 'ising', 'contacts', 'contacts-simulated']
+    >>> [entry.name for entry in available() if entry.present]  # doctest: +ELLIPSIS
+    ['elect80', 'columbus', 'sids', 'baltimore', ...]
     """
     folder = data_folder()
     return tuple(_looked_up(entry, folder) for entry in ENTRIES)

@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from residua.views import figures
-from residua.views.page.shapes import Shape, centres, is_geographic, read_shapes, snapped
+from residua.views.page.shapes import Shape, centres, is_geographic, open_polygons, read_shapes, snapped
 from residua.views.positions import layout
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from residua.graph import Graph
 
 SIDE = 8.0  # inches: the width at which dots are sized
@@ -65,6 +63,7 @@ def make_drawing(graph: Graph, positions: Any, polygons: Any) -> Drawing:
 
 
 def _with_areas(graph: Graph, positions: Any, polygons: Any) -> Drawing:
+    polygons = open_polygons(polygons)
     shapes = read_shapes(polygons, graph.nodes)
     degrees = is_geographic(polygons, shapes)
     xy = centres(shapes, graph.n_nodes)
@@ -128,7 +127,7 @@ def thumbnail(drawing: Drawing, values: np.ndarray, scale: figures.Scale, graph:
     figure = Figure(figsize=(THUMB, THUMB * drawing.ratio), dpi=150)
     ax = figure.add_axes((0, 0, 1, 1))
     look: dict[str, Any] = {"norm": Normalize(scale.low, scale.high), "cmap": scale.cmap}
-    _draw_areas(ax, drawing.shapes, values, **look)
+    figures.draw_areas(ax, drawing.shapes, values, **look)
     dots = drawing.drawn
     if dots.any():
         look["size"] = (2 * 72 * THUMB * drawing.radius[dots] / (drawing.high - drawing.low)[0]) ** 2
@@ -139,13 +138,3 @@ def thumbnail(drawing: Drawing, values: np.ndarray, scale: figures.Scale, graph:
     file = io.BytesIO()
     figure.savefig(file, format="png", transparent=True)
     return "data:image/png;base64," + base64.b64encode(file.getvalue()).decode()
-
-
-def _draw_areas(ax: Axes, shapes: Mapping[int, Shape], values: np.ndarray, **look: Any) -> None:
-    from matplotlib import colormaps
-    from matplotlib.collections import PathCollection
-    from matplotlib.path import Path
-
-    look["cmap"] = colormaps.get_cmap(look["cmap"]).with_extremes(bad=figures.UNKNOWN)
-    paths = [Path.make_compound_path(*(Path(r) for polygon in shape for r in polygon)) for shape in shapes.values()]
-    ax.add_collection(PathCollection(paths, linewidths=0, array=values[list(shapes)], **look), autolim=False)

@@ -1,4 +1,4 @@
-"""Polygons of nodes, from GeoJSON, TopoJSON or a GeoDataFrame.
+"""Polygons of nodes, from a GeoDataFrame, GeoJSON, TopoJSON, or another map file.
 
 A shape is a list of polygons, a polygon a list of rings, a ring an array (k, 2): the outline first, then holes.
 """
@@ -14,12 +14,19 @@ import numpy as np
 import pandas as pd
 
 from residua.graph.alignment import has_ids
+from residua.maps import OTHERS, PARQUET, read_map
 
 Ring = np.ndarray
 Shape = list[list[Ring]]
 
 FARTHEST = 1e100  # of a coordinate; areas of larger ones would not be finite
 FINE = 4000  # grid cells across the picture: nothing smaller is seen
+
+
+def open_polygons(polygons: Any) -> Any:
+    """Return what a map file other than JSON holds, a GeoDataFrame; all else as it is."""
+    is_file = isinstance(polygons, str | Path) and Path(polygons).suffix.lower() in (*OTHERS, *PARQUET)
+    return read_map(polygons) if is_file else polygons
 
 
 def read_shapes(polygons: Any, nodes: np.ndarray) -> dict[int, Shape]:
