@@ -11,10 +11,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.optimize import nnls
+from sklearn.ensemble import HistGradientBoostingRegressor
 
+BOOSTING = "HistGradientBoostingRegressor"  # stands for scikit-learn's regressors
 JOBS = [  # base, correlation, nodes, features, degree
     ("mean", "learned", 50_000, 0, 10),
     ("mean", "learned", 200_000, 0, 10),
@@ -24,7 +27,9 @@ JOBS = [  # base, correlation, nodes, features, degree
     ("linear", "learned", 200_000, 20, 10),
     ("linear", None, 100_000, 100, 10),
     ("trees", "learned", 50_000, 20, 10),
-    ("trees", None, 100_000, 50, 10),
+    ("trees", "learned", 100_000, 10, 10),
+    (BOOSTING, "learned", 50_000, 20, 10),
+    (BOOSTING, None, 100_000, 50, 10),
     ("hops", "learned", 20_000, 20, 10),
     ("hops", "learned", 100_000, 20, 10),
     ("hops", None, 100_000, 60, 10),
@@ -33,7 +38,7 @@ JOBS = [  # base, correlation, nodes, features, degree
 PHASES = {"fit": "log-determinant", "predict": "variances"}  # and what each of them has besides matrices and base
 
 
-def measure(base: str, correlation: str | None, n: int, features: int, degree: int) -> dict[str, dict[str, float]]:
+def measure(base: Any, correlation: str | None, n: int, features: int, degree: int) -> dict[str, dict[str, float]]:
     """Peak beyond what was there before, and seconds, of a fit and of its deviations and diagnosis; in this process."""
     from benchmarks.common import warm_up, watts_strogatz
     from residua import Graph, GraphRegressor
@@ -44,6 +49,8 @@ def measure(base: str, correlation: str | None, n: int, features: int, degree: i
     X = rng.standard_normal((n, features)) if features else None
     y = np.where(rng.random(n) < 0.6, rng.standard_normal(n), np.nan)
     warm_up()
+    if base == BOOSTING:
+        base = HistGradientBoostingRegressor()
     job = Job.of(graph, int((~np.isnan(y)).sum()), features, base, correlation)
     need, before = estimate(job), resident("VmRSS")
     model = GraphRegressor(base, correlation)

@@ -48,7 +48,7 @@ def test_splines_count_their_columns_up_to_the_most_there_are():
 def test_coefficients_are_those_that_explain_what_was_measured():
     """Of jobs that take what some coefficients say, the benchmark finds these."""
     rng, held, spent = np.random.default_rng(0), json.loads(COEFFICIENTS.read_text()), []
-    for base in ("linear", "trees", "hops") * 4:
+    for base in ("linear", "trees", Ridge(), "hops") * 4:
         numbers = {name: int(rng.integers(10**4, 10**6)) for name in ("nodes", "edges", "labels")}
         job = Job(**numbers, features=int(rng.integers(5, 50)), base=base)
         size, count = sizes(job), operations(job)

@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+import pandas as pd
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 
 from residua.bases.base import Base, Outcome, Task
@@ -38,6 +39,7 @@ from residua.validation import (
     check_graph,
     check_known_values,
     check_together,
+    check_validation,
 )
 
 log = logging.getLogger(__name__)
@@ -72,15 +74,15 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         "sage", "sage-gcn", "sage-max", "sage-pool", a scikit-learn regressor, a torch module or a ``Network``. The
         default, "hops", is as good as any single one over the data sets of the paper; it is a network and needs the
         extra ``gnn``, "linear" does not. A linear base is fitted together with the correlation by generalised least
-        squares, and so is "splines", a smooth curve of each feature; "trees" (scikit-learn's boosted trees) or a
-        scikit-learn regressor is cross-fitted and its out-of-fold residuals are correlated; a network is trained
-        through the likelihood. A torch module is called as ``module(x, edge_index)``, with ``edge_weight`` and
-        ``edge_attr`` where its ``forward`` takes them.
+        squares, and so is "splines", a smooth curve of each feature; "trees" are boosted, and networks trained, through
+        the likelihood; a scikit-learn regressor is refitted to what neighbours leave to explain, cross-fitted. A torch
+        module is called as ``module(x, edge_index)``, with ``edge_weight`` and ``edge_attr`` where its ``forward``
+        takes them.
     correlation : "learned", "propagate" or None
         Learned strength and sign of the residuals' correlation; label propagation of them (alpha = 1); or none.
     training : "joint", "post-hoc" or "paper"
-        Networks only: through the likelihood; by squared error, the correlation afterwards; or by the mini-batches of
-        the paper.
+        Together with the correlation (networks and trees through the likelihood, a scikit-learn regressor by
+        backfitting); by squared error, the correlation afterwards; or, networks only, by the mini-batches of the paper.
     ensemble : int
         Networks only: how many networks are averaged.
     logdet : "auto", Eigen, Cholesky or Lanczos
@@ -113,6 +115,9 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         Training graph, features (n, d) and labels (n,), NaN where unknown.
     outcome_ : Outcome
         What the base leaves over at the labelled nodes.
+    history_ : DataFrame
+        How a training that stops early went: step or round, error at the labels that it is stopped on, alpha; not kept
+        in model files.
     n_features_in_, feature_names_in_ : int, array of str
         Number and names of the features, as in scikit-learn.
     targets_ : dict of GraphRegressor or None
@@ -162,7 +167,9 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         self.checkpoint = checkpoint
         self.device = device
 
-    def fit(self, X: Any, y: Any, *, graph: Graph | None = None) -> GraphRegressor:
+    def fit(
+        self, X: Any, y: Any, *, graph: Graph | None = None, validation: Any = None, verbose: bool = False
+    ) -> GraphRegressor:
         """Learn from the known labels.
 
         Parameters
@@ -170,6 +177,8 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         X : (n, d) array, DataFrame, tensor or ids of nodes (k,)
             Features of every node in the order of ``graph.nodes``; None for bases "zero" and "mean". A DataFrame whose
             index has the ids of the nodes is matched by id, in any order; the default index 0, 1, 2, .. is positions.
+            Numbers without missing values; a scikit-learn regressor or pipeline gets the table as it is (a DataFrame
+            with text, categories, dates, a sparse matrix), and "trees" take missing values, text and categories.
             The geometry of a GeoDataFrame is no feature. Tensors may be on any device. Or the ids of the nodes that y
             is of, where the graph carries the features (``graph.with_features``).
         y : (n,) array, Series or tensor, or (n, k) array or DataFrame
@@ -178,6 +187,11 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
             own.
         graph : Graph
             The graph, of n nodes.
+        validation : (n,) array of bool, or ids of nodes, optional
+            Labelled nodes that a training which stops early is stopped on, and that it does not learn from: "trees" and
+            networks. By default they are drawn at random.
+        verbose : bool
+            Print how such a training goes.
 
         Returns
         -------
@@ -188,11 +202,11 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         base = check_parameters(self)
         X, y = whole_tables(graph, X, y)
         X, y = check_together(graph, X, y=y)
-        X, names = check_features(X, graph, optional=not find_base(self.base).features)
+        X, names = check_features(X, graph, optional=not find_base(self.base).features, as_is=base.takes_tables)
         columns = target_columns(y)
         shared: dict[bytes, Correlator] = {}
         if columns is None:
-            found = learn(self, base, Data(graph, X, y, names), shared)
+            found = learn(self, base, Data(graph, X, y, names, "y", validation, verbose), shared)
             self.__dict__.pop("targets_", None)
             self.field_ = found
             return self
@@ -201,7 +215,7 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         targets = {}
         for name, column in columns.items():
             targets[name] = clone(self)
-            data = Data(graph, X, column, names, f"y[{name!r}]")
+            data = Data(graph, X, column, names, f"y[{name!r}]", validation, verbose)
             targets[name].field_ = learn(self, check_parameters(self), data, shared)
         self.__dict__.pop("field_", None)
         self.targets_ = targets
@@ -221,6 +235,12 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
     X_: np.ndarray = _read("X")
     y_: np.ndarray = _read("y")
     outcome_: Leftover = _read("outcome")
+
+    @property
+    def history_(self) -> pd.DataFrame:
+        """How the training went, one row a step; no rows for a base that is fitted in one go, or from a model file."""
+        return pd.DataFrame(list(self._field.outcome.history))
+
     n_features_in_: int = _read("n_features")
     feature_names_in_: np.ndarray = _read("feature_names", "X of the fit had no names of columns.")
 
@@ -359,20 +379,25 @@ def check_parameters(model: GraphRegressor) -> Base:
 
 
 class Data(NamedTuple):
-    """A graph, checked features of its nodes with their names, and labels, which errors call ``called``."""
+    """A graph, checked features of its nodes with their names, labels, which errors call ``called``; how to train."""
 
     graph: Graph
-    X: np.ndarray
+    X: Any
     y: Any
     names: np.ndarray | None
     called: str = "y"
+    validation: Any = None
+    verbose: bool = False
 
 
 def learn(model: GraphRegressor, base: Base, data: Data, shared: dict[bytes, Correlator]) -> FittedField:
     """Fit one target by the settings of a model; ``shared`` keeps what targets known at the same nodes share."""
     begin, graph, X = time.perf_counter(), data.graph, data.X
     y, labelled = check_known_values(data.y, graph, data.called)
-    task = Task(graph, X, y, labelled, model.folds, model.random_state, model.checkpoint)
+    if data.validation is not None and not base.stops_early:
+        raise ValueError(f'base "{base.name}" has no training to stop early; leave validation out.')
+    judges = None if data.validation is None else check_validation(data.validation, graph, labelled)
+    task = Task(graph, X, y, labelled, model.folds, model.random_state, model.checkpoint, judges, data.verbose)
     correlate = None
     if model.correlation == "learned":
         correlate = shared.get(labelled.tobytes()) or Correlator(graph, labelled, model.logdet, model.random_state)

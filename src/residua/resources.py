@@ -29,6 +29,7 @@ DRAWS = 64  # of which variances are made
 STEPS = 60  # of conjugate gradients for them
 WIDTHS = 16 + 16 + 8  # of a network's layers
 EPOCHS = 300  # of the 500 at most; training stops early
+BOOSTERS, VECTORS, ROUNDS = 5, 12, 300  # of trees: in lock step, numbers a node that each keeps, trees of each
 
 
 class TooLarge(ValueError):
@@ -80,7 +81,7 @@ class Job:
 
     @property
     def kind(self) -> str:
-        """The kind of the base: "linear", "regressor" or "network"."""
+        """The kind of the base: "linear", "trees", "regressor" or "network"."""
         return find_base(self.base).kind
 
 
@@ -143,6 +144,8 @@ def sizes(job: Job) -> dict[str, float]:
     }
     if job.correlation == "learned":
         parts["log-determinant"] = 8.0 * FIRST_PROBES * (2 * n + unknown)
+    if job.kind == "trees":
+        return parts | {"trees": 8.0 * n * (BOOSTERS * VECTORS + columns) + 2.0 * job.edges * 12}
     if job.kind != "network":
         columns = _columns(job) + 1
         return parts | {job.kind: 8.0 * columns * (n + job.labels)}
@@ -159,6 +162,7 @@ def operations(job: Job) -> dict[str, float]:
         "variances": DRAWS * (STEPS * product * unknown + 20 * (job.edges + n)),
         "linear": 30 * product * _columns(job),
         "regressor": 6.0 * job.labels * max(job.features, 1),
+        "trees": ROUNDS * BOOSTERS * (job.labels * max(job.features, 1) + 15 * product),
         "network": EPOCHS * job.ensemble * (n * (job.features + WIDTHS) * 6 + 40.0 * job.edges + 10 * product),
     }
     parts = {name: count for name, count in parts.items() if name in ("variances", job.kind)}

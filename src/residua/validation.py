@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 
-from residua.arrays import as_floats
+from residua.arrays import as_flags, as_floats
 from residua.caller import warn
+from residua.features import in_rows
 from residua.graph import Graph
 from residua.graph.alignment import align, align_together, has_ids
 from residua.graph.ids import show
@@ -18,6 +20,7 @@ from residua.linalg.rows import LOCAL, Rows
 
 MIN_LABELS = 3
 LARGEST = 1e140  # squares of numbers up to this, or of what a good fit leaves of its inverse, are floats
+Like = tuple[int, np.ndarray | None]  # number of columns, and their names
 FEW_DIGITS, GOOD_DIGITS = 256, 1e5  # steps of floats between the lowest label and the highest: too few, and enough
 
 
@@ -89,19 +92,49 @@ def other_units(size: float, name: str) -> str:
     return f"give it in other units, such as {name} * {10.0 ** -np.floor(np.log10(size)):.0e}."
 
 
+def check_nodes(nodes: Any, graph: Graph, name: str) -> np.ndarray:
+    """Return a mask (n,) of nodes, given as a mask in their order, as one by id, or as a list of ids."""
+    mask = as_flags(align(nodes, graph.nodes, name) if isinstance(nodes, pd.Series) else nodes, name)
+    if mask.dtype == bool:
+        if mask.shape != (graph.n_nodes,):
+            raise ValueError(
+                f"{name} has shape {mask.shape} but graph has {graph.n_nodes} nodes; give one flag for each."
+            )
+        return mask
+    at = pd.Index(graph.nodes, tupleize_cols=False).get_indexer(pd.Index(list(nodes), tupleize_cols=False))
+    if (at < 0).any():
+        which = show(list(nodes)[int((at < 0).argmax())])
+        raise ValueError(f"{name} names {which}, which is no node of the graph; give ids, or a flag for each node.")
+    chosen = np.zeros(graph.n_nodes, bool)
+    chosen[at] = True
+    return chosen
+
+
+def check_validation(validation: Any, graph: Graph, labelled: np.ndarray) -> np.ndarray:
+    """Return the mask (n,) of validation labels, given as one or as ids of nodes, that leaves enough to learn from."""
+    chosen = check_nodes(validation, graph, "validation")
+    if not (chosen & labelled).any() or (chosen & ~labelled).any():
+        count = int((chosen & ~labelled).sum())
+        found = f"{count} nodes whose label is unknown" if count else "no node"
+        raise ValueError(f"validation has {found}; choose some of the nodes with a known label.")
+    if (labelled & ~chosen).sum() < MIN_LABELS:
+        raise ValueError(f"validation leaves {(labelled & ~chosen).sum()} labels to learn from; choose fewer nodes.")
+    return chosen
+
+
 def check_together(graph: Any, X: Any, **labels: Any) -> list[Any]:
     """Return features and labels, each in the order of the graph's nodes; refuse those that contradict each other."""
     return align_together(check_graph(graph).nodes, {"X": X, **labels}, unknown=tuple(labels))
 
 
 def check_features(
-    X: Any, graph: Graph, *, optional: bool = False, like: tuple[int, np.ndarray | None] | None = None
-) -> tuple[np.ndarray, np.ndarray | None]:
+    X: Any, graph: Graph, *, optional: bool = False, like: Like | None = None, as_is: bool = False
+) -> tuple[Any, np.ndarray | None]:
     """Check a table of features.
 
     Parameters
     ----------
-    X : array_like of shape (n, d) or None
+    X : array_like of shape (n, d), sparse matrix or None
         Finite numbers, one row for each node: a DataFrame is matched by id, as ``residua.graph.alignment`` has it. The
         geometry of a GeoDataFrame is no feature.
     graph : Graph
@@ -110,10 +143,12 @@ def check_features(
         Whether X may be None.
     like : (int, ndarray) tuple, optional
         Number and names of the columns that a fitted model expects.
+    as_is : bool, default False
+        Whether a base takes the table as it is: text, dates, missing values, a sparse matrix.
 
     Returns
     -------
-    features : ndarray of shape (n, d)
+    features : ndarray of shape (n, d), DataFrame or sparse matrix
         No columns where X is None.
     names : ndarray of shape (d,) or None
         The column names of a DataFrame.
@@ -125,38 +160,68 @@ def check_features(
                 "graph.with_features(X)."
             )
         return np.empty((graph.n_nodes, 0)), None
-    by_id, X, names = has_ids(X), align(X, graph.nodes, "X"), None
-    if isinstance(X, pd.DataFrame):
-        X = _without_geometry(X)
-        names = np.array(X.columns, dtype=object)
-        if not X.columns.is_unique:
-            twice = list(X.columns[X.columns.duplicated()].unique())
-            raise ValueError(f"X has more than one column named {', '.join(map(repr, twice))}; give each its own name.")
-        text = [c for c in X.columns if not pd.api.types.is_numeric_dtype(X[c])]
-        if text:
-            raise ValueError(f"X has columns that are not numbers: {text}; encode or drop them.")
-    array = as_floats(X, "X", "encode text columns as numbers first")
-    if array.ndim != 2 or len(array) != graph.n_nodes:
+    by_id, X = has_ids(X), align(X, graph.nodes, "X")
+    X = _without_geometry(X) if isinstance(X, pd.DataFrame) else X
+    names = _column_names(X) if isinstance(X, pd.DataFrame) else None
+    table = _as_given(X) if as_is else _as_numbers(X)
+    if table.ndim != 2 or table.shape[0] != graph.n_nodes:
         raise ValueError(
-            f"X has shape {array.shape} but graph has {graph.n_nodes} nodes; give one row for each node, "
+            f"X has shape {table.shape} but graph has {graph.n_nodes} nodes; give one row for each node, "
             "ordered like graph.nodes or indexed by id."
         )
-    if not np.isfinite(array).all():
-        row, column = np.argwhere(~np.isfinite(array))[0]
-        which, where = column if names is None else names[column], show(graph.nodes[row]) if by_id else row
-        raise ValueError(f"X has {array[row, column]} in row {where}, column {which}; fill or drop such values first.")
-    width, expected = like or (array.shape[1], None)
-    if array.shape[1] != width:
-        raise ValueError(f"X has {array.shape[1]} columns but the model was fitted on {width}; give the same features.")
+    if isinstance(table, np.ndarray) and table.dtype == float:
+        _check_finite(table, graph, by_id, names, missing=as_is)
+    width, expected = like or (table.shape[1], None)
+    if table.shape[1] != width:
+        raise ValueError(f"X has {table.shape[1]} columns but the model was fitted on {width}; give the same features.")
     if names is not None and expected is not None and not np.array_equal(names, expected):
-        raise ValueError(f"X has columns {list(names)} but the model was fitted on {list(expected)}; reorder them.")
-    return array, names
+        raise ValueError(
+            f"X has columns {list(names)} but the model was fitted on {list(expected)}; reorder them to match."
+        )
+    if as_is and expected is not None and isinstance(table, np.ndarray):
+        table = pd.DataFrame(table, columns=expected)
+    return table, names
 
 
 def _without_geometry(X: pd.DataFrame) -> pd.DataFrame:
     """Return a GeoDataFrame without its geometry, which is no feature; any other table as it is."""
     shapes = [str(kind) == "geometry" for kind in X.dtypes]
     return pd.DataFrame(X.loc[:, ~np.array(shapes)]) if any(shapes) else X
+
+
+def _column_names(X: pd.DataFrame) -> np.ndarray:
+    if not X.columns.is_unique:
+        twice = list(X.columns[X.columns.duplicated()].unique())
+        raise ValueError(f"X has more than one column named {', '.join(map(repr, twice))}; give each its own name.")
+    return np.array(X.columns, dtype=object)
+
+
+def _as_numbers(X: Any) -> np.ndarray:
+    if isinstance(X, pd.DataFrame):
+        text = [c for c in X.columns if not pd.api.types.is_numeric_dtype(X[c])]
+        if text:
+            raise ValueError(f"X has columns that are not numbers: {text}; encode or drop them.")
+    return as_floats(X, "X", "encode text columns as numbers first")
+
+
+def _as_given(X: Any) -> Any:
+    """Return a DataFrame as it is, a sparse matrix by rows, else an array: of numbers where it holds numbers."""
+    if sp.issparse(X):
+        return sp.csr_array(X)
+    if isinstance(X, pd.DataFrame):
+        return in_rows(X)
+    if isinstance(X, np.ndarray) and X.dtype.kind in "OUS" and X.ndim == 2:
+        return X
+    return np.ascontiguousarray(as_floats(X, "X", "encode text columns as numbers first"))
+
+
+def _check_finite(X: np.ndarray, graph: Graph, by_id: bool, names: np.ndarray | None, missing: bool) -> None:
+    """Refuse infinite numbers, and missing ones unless they may be ``missing``."""
+    wrong = np.isinf(X) if missing else ~np.isfinite(X)
+    if wrong.any():
+        row, column = np.argwhere(wrong)[0]
+        which, where = column if names is None else names[column], show(graph.nodes[row]) if by_id else row
+        raise ValueError(f"X has {X[row, column]} in row {where}, column {which}; fill or drop such values first.")
 
 
 def check_choice(value: Any, choices: tuple, name: str) -> None:

@@ -269,10 +269,9 @@ def test_values_not_seen_before_are_noted(model):
     assert "harbour" in result.stderr
 
 
-def test_trees_are_predicted_from_once_trusted(folder, monkeypatch, capsys):
+def test_trees_are_predicted_from_without_any_trust(folder):
     run("fit nodes.csv edges.csv --target price --base trees")
-    assert "add --trust" in stopped("predict model.residua", monkeypatch, capsys)
-    run("predict model.residua --trust")
+    run("predict model.residua")
 
 
 def test_a_dry_run_tells_what_a_fit_would_take_and_writes_nothing(folder):

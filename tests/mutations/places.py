@@ -236,7 +236,7 @@ MATHEMATICS = [
         "field/fitted.py",
         "tests/test_predictor.py",
         ("residuals under other features", "own.residual - (found.base - own.base)", "own.residual"),
-        ("features of the fit", "np.array_equal(X := self.check_alike(self.graph, X)[1], self.X)", "True"),
+        ("features of the fit", "same_features(X := self.check_alike(self.graph, X)[1], self.X)", "True"),
     ),
     *changes(
         "field/leave_one_out.py",

@@ -127,12 +127,12 @@ SHELL = [
         ("weights of one network of a stack", "value.detach()[k] for value", "value.detach()[0] for value"),
     ),
     *changes(
-        "bases/networks/stopping.py",
-        "tests/bases/networks/test_stopping.py::test_a_label_is_judged_at_the_best_step_of_the_others",
+        "bases/stopping.py",
+        "tests/bases/test_stopping.py::test_a_label_is_judged_at_the_best_step_of_the_others",
         ("labels judged at the step that they chose", "(sums.sum() - sums) /", "(sums.sum() - 0 * sums) /"),
     ),
     *changes(
-        "bases/networks/stopping.py",
+        "bases/stopping.py",
         "tests/bases/networks/test_training.py::test_ctrl_c_leaves_the_best_network_so_far",
         ("best network kept", "if not value < self.lowest:", "if False:"),
     ),
@@ -160,6 +160,16 @@ SHELL = [
         ),
     ),
     *changes(
+        "bases/trees/boosting.py",
+        "tests/bases/test_trees.py::test_a_booster_does_not_see_the_labels_of_its_fold",
+        ("folds of boosters", "(self.fold[:, None] != np.arange(self.boosters))", "(self.fold[:, None] >= 0)"),
+    ),
+    *changes(
+        "bases/backfitting.py",
+        "tests/bases/test_backfitting.py::test_a_fit_without_a_fold_is_given_targets_that_know_nothing_of_it",
+        ("folds of targets", "self.fold[:, None] != np.arange(self.folds + 1)", "self.fold[:, None] >= 0"),
+    ),
+    *changes(
         "bases/scikit.py",
         "tests/bases/test_scikit.py::test_a_random_state_that_is_set_stays_as_it_is",
         ("random state of one's own", '"random_state" and v is None]', '"random_state"]'),
@@ -169,8 +179,8 @@ SHELL = [
         "tests/bases/test_scikit.py::test_residuals_are_those_of_fits_without_their_fold",
         (
             "folds of residuals",
-            "residual[test] = y[test] - seeded(self.estimator, rng).fit(X[train], y[train])",
-            "residual[test] = y[test] - seeded(self.estimator, rng).fit(X, y)",
+            "seeded(self.estimator, rng).fit(take_rows(X, train), y[train])",
+            "seeded(self.estimator, rng).fit(X, y)",
         ),
     ),
     *changes(

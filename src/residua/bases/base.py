@@ -14,7 +14,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -79,6 +79,33 @@ class BatchLoss(Resumable, Protocol):
         """Move alpha and beta, given residuals r at all labels."""
 
 
+class FoldFields(Protocol):
+    """Fields of the residuals of k models at once, each of which knows other labels; they share alpha.
+
+    Attributes
+    ----------
+    alpha : ndarray of shape (edge types,)
+        Correlation of the residuals; empty for none.
+    known : ndarray of bool, shape (n, k)
+        The labels that each model knows.
+    """
+
+    alpha: np.ndarray
+    known: np.ndarray
+
+    def set_alpha(self, alpha: np.ndarray) -> None:
+        """Go over to another alpha (edge types,)."""
+
+    def complete(self, R: np.ndarray, known: np.ndarray | None = None) -> np.ndarray:
+        """Fill columns R (n, k) with conditional means where they are not known (n, k); return G times them."""
+
+    def precisions(self) -> np.ndarray:
+        """Return diag(Gbar) (n, k): what the others leave of the precision of each known residual; 0 elsewhere."""
+
+    def grams(self, group: np.ndarray, groups: int) -> np.ndarray:
+        """Return ``C' G C`` (k, groups, groups), C the indicators of the groups (n, k) of nodes."""
+
+
 class FittedCorrelation(Protocol):
     """What a base reads of a correlation that was fitted together with it.
 
@@ -122,6 +149,12 @@ class CorrelationModel(Protocol[Fit_co]):
     def paper_objective(self, lbfgs: bool = False) -> BatchLoss:
         """Return the paper's own updates on all labelled nodes."""
 
+    def fold_fields(self, known: np.ndarray) -> FoldFields:
+        """Return the fields of models that know the labels ``known`` (n, k) each, alpha 0 to begin with."""
+
+    def rough_alpha(self, r: np.ndarray) -> np.ndarray:
+        """Return the likeliest alpha (edge types,) of residuals r (|L|,) around a level, for the way of a training."""
+
     def at(self, y: np.ndarray, a: np.ndarray, beta: float) -> Fit_co:
         """Return the correlation of y (|L|,) with alpha = tanh(a) and beta as a training left them."""
 
@@ -135,7 +168,7 @@ class Task:
     graph : Graph
         All nodes, labelled or not.
     X : ndarray of shape (n, d)
-        Their features.
+        Their features; for a base that takes tables, a DataFrame or a sparse matrix where one was given.
     y : ndarray of shape (n,)
         Their labels, NaN where unknown.
     labelled : ndarray of shape (n,)
@@ -146,15 +179,21 @@ class Task:
         Seed of everything random.
     checkpoint : path or None
         File in which a training is kept.
+    validation : ndarray of bool, shape (n,), optional
+        Labels that no training learns from and all stop on.
+    verbose : bool
+        Whether to print how a training goes.
     """
 
     graph: Graph
-    X: np.ndarray
+    X: Any
     y: np.ndarray
     labelled: np.ndarray
     folds: int
     random_state: int
     checkpoint: str | os.PathLike[str] | None = None
+    validation: np.ndarray | None = None
+    verbose: bool = False
 
     @property
     def labels(self) -> np.ndarray:
@@ -181,6 +220,9 @@ class Outcome(Generic[Fit_co]):
     optimism : ndarray of shape (members,), optional
         How many times the squared errors at those labels are larger where they had no say in when to stop a training;
         not kept in model files.
+    history : tuple of dict
+        How a training went: its step or round, the error that it is stopped on, and what else there is to tell;
+        not kept in model files.
     """
 
     residual: np.ndarray
@@ -189,6 +231,7 @@ class Outcome(Generic[Fit_co]):
     members: np.ndarray | None = None
     out_of_sample: np.ndarray | None = None
     optimism: np.ndarray | None = None
+    history: tuple[dict[str, Any], ...] = ()
 
 
 def mean_where(values: np.ndarray, chosen: np.ndarray) -> np.ndarray:
@@ -220,6 +263,10 @@ class Base(ABC):
     ----------
     name : str
         How it is called in tables and messages.
+    stops_early : bool
+        Whether its training is stopped by errors at labels that it did not learn from.
+    takes_tables : bool
+        Whether it takes a table as it is given: a DataFrame with text, dates and missing values, a sparse matrix.
     coefficients : ndarray of shape (columns,)
         Those of a mean that is linear in them; empty for any other base.
     prior_variance : ndarray of shape (columns,) or None
@@ -227,6 +274,8 @@ class Base(ABC):
     """
 
     name: str
+    stops_early: bool = False
+    takes_tables: bool = False
     coefficients: np.ndarray = np.empty(0)
     prior_variance: np.ndarray | None = None
 
@@ -246,10 +295,10 @@ class Base(ABC):
         """Learn from ``task``; together with the correlation, if it is given and the base can."""
 
     @abstractmethod
-    def predict(self, graph: Graph, X: np.ndarray) -> np.ndarray:
+    def predict(self, graph: Graph, X: Any) -> np.ndarray:
         """Return predictions (n,) for every node."""
 
-    def predict_members(self, graph: Graph, X: np.ndarray) -> np.ndarray:
+    def predict_members(self, graph: Graph, X: Any) -> np.ndarray:
         """Return predictions (members, n) whose mean is ``predict``: of each network of an ensemble, else one."""
         return self.predict(graph, X)[None]
 
@@ -257,6 +306,6 @@ class Base(ABC):
         """Return a copy whose training has gone on with the labels of ``task``."""
         raise ValueError(f'base "{self.name}" cannot be fine-tuned, only networks can; fit it anew on the labels.')
 
-    def design(self, X: np.ndarray) -> np.ndarray | None:
+    def design(self, X: Any) -> np.ndarray | None:
         """Return the columns (n, c) of a mean that is linear in its coefficients; None for any other base."""
         return None

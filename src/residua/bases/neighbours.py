@@ -11,10 +11,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 from sklearn import get_config
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import NotFittedError
 
+from residua.arrays import as_floats
 from residua.graph import Graph
 from residua.linalg import Matrix
 from residua.validation import check_choice, check_count, check_features, check_graph
@@ -47,7 +49,7 @@ class NeighbourFeatures(TransformerMixin, BaseEstimator, auto_wrap_output_keys=N
     def fit(self, X: Any, y: Any = None, *, graph: Graph | None = None) -> NeighbourFeatures:
         """Check the features and remember their names; nothing is learned."""
         check_count(self.hops, "hops", 0)
-        X, names = check_features(X, check_graph(graph), optional=True)
+        X, names = check_features(X, check_graph(graph), optional=True, as_is=True)
         self.n_features_in_, self.edge_types_ = X.shape[1], check_graph(graph).edge_types
         self.__dict__.pop("feature_names_in_", None)
         if names is not None:
@@ -83,30 +85,44 @@ class NeighbourFeatures(TransformerMixin, BaseEstimator, auto_wrap_output_keys=N
     def transform(self, X: Any, *, graph: Graph | None = None) -> Any:
         """Return features (n, columns) of every node of ``graph``, given their own X (n, d) in its order or by id.
 
-        The columns are those of the fit, in their order. An array, or a DataFrame indexed by id after
+        The columns are those of the fit, in their order. Numbers are averaged, over those neighbours that have one;
+        other columns are passed on as they are. An array, or a DataFrame: with other columns, or indexed by id after
         ``set_output(transform="pandas")``.
         """
         graph = check_graph(graph)
         found = self._features(X, graph)
         chosen = getattr(self, "_sklearn_output_config", {"transform": get_config()["transform_output"]})
-        if chosen["transform"] != "pandas":
+        if chosen["transform"] != "pandas" or isinstance(found, pd.DataFrame):
             return found
         index = pd.Index(graph.nodes, dtype=graph.nodes.dtype, tupleize_cols=False)
         return pd.DataFrame(found, index=index, columns=self.get_feature_names_out())
 
-    def _features(self, X: Any, graph: Graph) -> np.ndarray:
+    def _features(self, X: Any, graph: Graph) -> Any:
         names = getattr(self, "feature_names_in_", None)
         like = (self.n_features_in_, names) if hasattr(self, "n_features_in_") else None
-        X, _ = check_features(X, graph, optional=not (like and like[0]), like=like)
+        X, _ = check_features(X, graph, optional=not (like and like[0]), like=like, as_is=True)
         types = getattr(self, "edge_types_", graph.edge_types)
         unknown = [name for name in graph.edge_types if name not in types]
         if unknown:
             raise ValueError(f"graph has edge types {unknown}, which fit has not seen; it saw {list(types)}.")
-        return neighbour_features(graph, X, self.hops, self.degree, types)
+        numbers = numeric_columns(X)
+        found = neighbour_features(graph, numbers, self.hops, self.degree, types)
+        if numbers.shape[1] == X.shape[1]:
+            return found
+        added = found[:, numbers.shape[1] :]
+        names = [f"neighbours {k}" for k in range(added.shape[1])]
+        return pd.concat([X, pd.DataFrame(added, index=X.index, columns=names)], axis=1)
 
     def fit_transform(self, X: Any, y: Any = None, *, graph: Graph | None = None) -> Any:
         """Return the features of the graph that is fitted to."""
         return self.fit(X, graph=graph).transform(X, graph=graph)
+
+
+def numeric_columns(X: Any) -> np.ndarray:
+    """Return the columns of numbers of a checked table, NaN where one is missing; dates and flags are none."""
+    if isinstance(X, pd.DataFrame):
+        X = X.select_dtypes("number")
+    return as_floats(X.toarray() if sp.issparse(X) else X, "X", "give numbers, or a DataFrame with other columns")
 
 
 def neighbour_features(
@@ -141,5 +157,13 @@ class NeighbourMean:
         self.degree = (self.root * (S @ self.root))[:, 0]
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
+        there = np.isfinite(X)
+        if there.all():
+            return self._mean(X, self.degree[:, None])
+        weight = self.root * (self.S @ (self.root * there))  # of the neighbours that have a number
+        found = self._mean(np.where(there, X, 0.0), np.where(weight > 1e-12 * self.degree[:, None], weight, 0.0))
+        return np.where((self.degree[:, None] > 0) & (weight <= 1e-12 * self.degree[:, None]), np.nan, found)
+
+    def _mean(self, X: np.ndarray, weight: np.ndarray) -> np.ndarray:
         total = self.root * (self.S @ (self.root * X))
-        return np.divide(total, self.degree[:, None], out=np.zeros_like(total), where=self.degree[:, None] > 0)
+        return np.divide(total, weight, out=np.zeros_like(total), where=weight > 0)

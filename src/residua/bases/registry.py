@@ -25,8 +25,8 @@ class Entry:
         What users write.
     help : str
         One line on what it is.
-    kind : {"linear", "regressor", "network"}
-        A linear mean, a scikit-learn regressor, or a network, which needs torch.
+    kind : {"linear", "trees", "regressor", "network"}
+        A linear mean, boosted trees, a scikit-learn regressor, or a network, which needs torch.
     features : bool
         Whether it looks at features.
     columns : int
@@ -37,20 +37,20 @@ class Entry:
 
     name: str
     help: str
-    kind: Literal["linear", "regressor", "network"]
+    kind: Literal["linear", "trees", "regressor", "network"]
     features: bool = True
     columns: int = 1
     trusted: tuple[str, ...] = ()
 
 
 BENDS, MOST_BENDS = 6, 240  # of a spline: for each feature, and for all features together
-_TREES = ("sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",)
+_TREES = ("sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",)  # in files of version 0.1
 _TABLE = (
     Entry("zero", "nothing", "linear", features=False),
     Entry("mean", "one level for all nodes", "linear", features=False),
     Entry("linear", "a linear mean of the features", "linear"),
     Entry("splines", "a smooth curve of each feature", "linear", columns=1 + BENDS),
-    Entry("trees", "scikit-learn's boosted trees", "regressor", trusted=_TREES),
+    Entry("trees", "boosted trees, grown through the likelihood", "trees", trusted=_TREES),
     Entry("mlp", "layers on a node's own features", "network"),
     Entry("hops", "layers on features averaged over 0, 1 and 2 hops", "network", columns=3),
     Entry("gcn", "graph convolutions", "network"),
@@ -110,12 +110,14 @@ def make_base(base: Any, training: str = "joint", ensemble: int = 1, device: Any
         from residua.bases.splines import SplineBase
 
         return SplineBase() if base == "splines" else LinearBase(base)
-    if kind == "regressor":
-        from sklearn.ensemble import HistGradientBoostingRegressor
+    if kind == "trees":
+        from residua.bases.trees.base import TreesBase
 
+        return TreesBase(joint=training != "post-hoc")
+    if kind == "regressor":
         from residua.bases.scikit import ScikitBase
 
-        return ScikitBase(HistGradientBoostingRegressor() if base == "trees" else base)
+        return ScikitBase(base, joint=training != "post-hoc")
     try:
         from residua.bases.networks.base import NetworkBase
         from residua.bases.networks.settings import Network

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
-from residua.bases.networks.progress import count_on, progress
+from residua.bases.progress import count_on, progress
 from residua.bases.registry import COMPARED
 from residua.cli import options
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from residua.bases.networks.progress import count_on, progress
+from residua.bases.progress import count_on, progress
 from residua.cli.options import Output, split_names
 
 if TYPE_CHECKING:

@@ -10,12 +10,15 @@ import numpy as np
 from residua.caller import warn
 from residua.field.bartlett import bartlett_factor
 from residua.field.correlation import CorrelationFit, crowded, maximise_likelihood
+from residua.field.fold_fields import FoldFields
 from residua.field.likelihood import Likelihood
 from residua.field.observed import Observed
 from residua.field.profile import Profile
-from residua.field.training_loss import Objective, PaperObjective
+from residua.field.search import search
+from residua.field.training_loss import Objective, PaperObjective, training_likelihood
 from residua.graph.interface import GraphLike
-from residua.linalg import Strategy
+from residua.linalg import Ratio, Strategy
+from residua.linalg.workspace import cached_property
 from residua.validation import check_count, check_known_values
 
 
@@ -38,6 +41,7 @@ class Correlator:
         self.graph, self.labelled = graph, labelled
         self.logdet, self.random_state = logdet, random_state
         self.likelihood = Likelihood(graph, labelled, logdet, random_state=random_state)
+        self._rough_ratio: Ratio | None = None  # with the probes that rough answers took
 
     def __repr__(self) -> str:
         return f"Correlator({self.logdet!r}, {self.random_state})"
@@ -87,6 +91,22 @@ class Correlator:
     def paper_objective(self, lbfgs: bool = False) -> PaperObjective:
         """Return the paper's own updates on all labelled nodes."""
         return PaperObjective(self.graph, self.labelled, self.logdet, self.random_state, lbfgs)
+
+    def fold_fields(self, known: np.ndarray) -> FoldFields:
+        """Return the fields of models that know the labels ``known`` (n, k) each, alpha 0 to begin with."""
+        return FoldFields(self.graph, known)
+
+    @cached_property
+    def _training_likelihood(self) -> Likelihood:
+        return training_likelihood(self.graph, self.labelled, self.logdet, self.random_state)
+
+    def rough_alpha(self, r: np.ndarray) -> np.ndarray:
+        """Return the likeliest alpha (edge types,) of residuals r (|L|,) around a level, to a third of its error."""
+        # The level goes with alpha: near 1, that of generalised least squares may be far from the mean.
+        profile = Profile(self._training_likelihood, r, np.ones((len(r), 1)), self._rough_ratio)
+        a, profile = search(profile, rough=True)
+        self._rough_ratio = profile.ratio
+        return np.tanh(a)
 
     def at(self, y: np.ndarray, a: np.ndarray, beta: float) -> CorrelationFit:
         """Return the fit of y (|L|,) at alpha = tanh(a) and beta as a training left them: no optimum, so no errors."""

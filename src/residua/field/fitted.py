@@ -15,6 +15,7 @@ import numpy as np
 
 from residua.by_id import features_of, labels_by_id
 from residua.caller import warn
+from residua.features import own_copy, same_features
 from residua.field.coefficients import Design
 from residua.field.conditional import Conditional
 from residua.field.correlation import CorrelationFit
@@ -35,16 +36,17 @@ class FittedBase(Protocol):
     """What a field asks of a base that has been fitted."""
 
     name: str
+    takes_tables: bool
     coefficients: np.ndarray
     prior_variance: np.ndarray | None
 
-    def predict(self, graph: Graph, X: np.ndarray) -> np.ndarray:
+    def predict(self, graph: Graph, X: Any) -> np.ndarray:
         """Return (n,) predictions of every node."""
 
-    def predict_members(self, graph: Graph, X: np.ndarray) -> np.ndarray:
+    def predict_members(self, graph: Graph, X: Any) -> np.ndarray:
         """Return (k, n) predictions whose mean is that of ``predict``."""
 
-    def design(self, X: np.ndarray) -> np.ndarray | None:
+    def design(self, X: Any) -> np.ndarray | None:
         """Return the (n, c) columns of a mean linear in its coefficients, None for a base that is not."""
 
     def fine_tuned(self, task: Any, steps: int, learning_rate: float) -> FittedBase:
@@ -78,6 +80,10 @@ class Leftover(Protocol):
     def optimism(self) -> np.ndarray | None:
         """(k,) how many times squared errors at those labels are larger if they had no say in when to stop."""
 
+    @property
+    def history(self) -> tuple[dict[str, Any], ...]:
+        """How the training went, one entry a step; empty where there is none to tell of."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FittedField(Workspace):
@@ -90,8 +96,8 @@ class FittedField(Workspace):
     ----------
     graph : Graph
         Training graph of n nodes.
-    X : (n, d) array
-        Features, read-only; d = 0 for a base without features.
+    X : (n, d) array, DataFrame or sparse matrix
+        Features, an array read-only; d = 0 for a base without features.
     y : (n,) array
         Labels, read-only, NaN where unknown.
     base : Base
@@ -127,7 +133,7 @@ class FittedField(Workspace):
     """
 
     graph: Graph
-    X: np.ndarray
+    X: Any
     y: np.ndarray
     base: FittedBase
     outcome: Leftover
@@ -141,8 +147,8 @@ class FittedField(Workspace):
     error_scale: float = 1.0
 
     def __post_init__(self) -> None:
-        for name in ("X", "y"):
-            object.__setattr__(self, name, read_only(getattr(self, name)))
+        object.__setattr__(self, "X", own_copy(self.X))
+        object.__setattr__(self, "y", read_only(self.y))
         for name in ("alpha", "alpha_stderr"):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
@@ -227,7 +233,7 @@ class FittedField(Workspace):
         found, features = self.on(graph, X, y), features_of(X, graph)
         # A copy of the graph is another object: without a label, those of the fit would be left out unsaid.
         copied = y is None and self._within(graph) is None and same_graph(graph, self.graph)
-        if copied and np.array_equal(self.check_alike(graph, features)[1], self.X):
+        if copied and same_features(self.check_alike(graph, features)[1], self.X):
             raise ValueError(OWN_GRAPH)
         return found
 
@@ -253,7 +259,7 @@ class FittedField(Workspace):
         y : (n,) array, optional
             Labels that came after the fit, as in ``condition_on``.
         """
-        if X is None or np.array_equal(X := self.check_alike(self.graph, X)[1], self.X):
+        if X is None or same_features(X := self.check_alike(self.graph, X)[1], self.X):
             return self.given(y=y)
         own = self.prediction
         found = self._predicted(self.graph, X, self.y)
@@ -321,18 +327,18 @@ class FittedField(Workspace):
         residual[at] = own.residual - (found.base[at] - own.base)
         return replace(found, residual=residual)
 
-    def check_alike(self, graph: Any, X: Any) -> tuple[Graph, np.ndarray]:
-        """Return another graph and its features as an array, if both are like those of the fit."""
+    def check_alike(self, graph: Any, X: Any) -> tuple[Graph, Any]:
+        """Return another graph and its features as the base takes them, if both are like those of the fit."""
         graph = check_graph(graph)
         if not set(graph.edge_types) <= set(self.alpha):
             raise ValueError(
                 f"graph has edge types {list(graph.edge_types)} but the model learned {list(self.alpha)}; "
                 "name the edge types alike."
             )
-        like = self.n_features, self.feature_names
-        return graph, check_features(X, graph, optional=self.n_features == 0, like=like)[0]
+        like, none = (self.n_features, self.feature_names), self.n_features == 0
+        return graph, check_features(X, graph, optional=none, like=like, as_is=self.base.takes_tables)[0]
 
-    def _predicted(self, graph: Graph, X: np.ndarray, y: np.ndarray, design: Design | None = None) -> Prediction:
+    def _predicted(self, graph: Graph, X: Any, y: np.ndarray, design: Design | None = None) -> Prediction:
         base = self.base.predict(graph, X)
         alpha = {name: self.alpha[name] for name in graph.edge_types}
         drawn: Any = {"draws": self.draws, "random_state": self.random_state}

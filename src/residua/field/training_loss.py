@@ -25,10 +25,13 @@ from residua.linalg.operator import SMALL_SYSTEM
 THOROUGH = {1} | {2 * 4**k for k in range(16)}  # times at which alpha is searched for, not followed
 
 
-def _likelihood(graph: GraphLike, labelled: np.ndarray, logdet: str | Strategy, seed: int, tol: float) -> Likelihood:
+def training_likelihood(
+    graph: GraphLike, labelled: np.ndarray, logdet: str | Strategy, random_state: int, tol: float = 1e-3
+) -> Likelihood:
+    """Return the likelihood as a training asks for it: one preparation for every alpha, rather than exactness."""
     if logdet == "auto" and len(graph.edge_types) == 1 and graph.n_nodes > EIGEN_NODES:
-        logdet = Lanczos(random_state=seed)
-    return Likelihood(graph, labelled, logdet, Solver(CG(tol=tol)), seed)
+        logdet = Lanczos(random_state=random_state)
+    return Likelihood(graph, labelled, logdet, Solver(CG(tol=tol)), random_state)
 
 
 def _fill(likelihood: Likelihood, r: np.ndarray, alpha: np.ndarray, full: np.ndarray) -> tuple[np.ndarray, float]:
@@ -69,7 +72,7 @@ class Objective:
         tol: float = 1e-3,
     ):
         self.n = graph.n_nodes
-        self.likelihood = _likelihood(graph, labelled, logdet, random_state, tol)
+        self.likelihood = training_likelihood(graph, labelled, logdet, random_state, tol)
         self._in_place = np.array_equal(self.likelihood.nodes, np.arange(self.n))
         self.alpha = np.zeros(len(graph.edge_types))
         self.ratio = self.likelihood.ratio
@@ -159,7 +162,7 @@ class PaperObjective:
     def __init__(
         self, graph: GraphLike, labelled: np.ndarray, logdet: str | Strategy, random_state: int, lbfgs: bool = False
     ):
-        self.likelihood = _likelihood(graph, labelled, logdet, random_state, 1e-6)
+        self.likelihood = training_likelihood(graph, labelled, logdet, random_state, 1e-6)
         self.terms = list(graph.operators.values())
         self.lbfgs = lbfgs
         self.a, self.b = np.zeros(len(self.terms)), 3.0

@@ -228,7 +228,7 @@ def test_ctrl_c_leaves_the_best_network_so_far():
 )
 def test_ctrl_c_ends_a_fit_with_one_warning_and_what_it_has(kind, training, at, kept, monkeypatch):
     class Interrupting:
-        def __init__(self, title):
+        def __init__(self, title, verbose=False):
             self.report, _ = interrupting(at)
 
         def __enter__(self):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,10 +17,10 @@ from residua.bases.networks.architectures import ROWWISE, Inputs, make_network, 
 from residua.bases.networks.checkpoint import Checkpoint, Section, checksum
 from residua.bases.networks.device import CPU, device_or_cpu, find_device, on_device, own_generators, precision_on
 from residua.bases.networks.edges import edge_arguments, edge_tensors, warn_of_unused
-from residua.bases.networks.progress import Report, progress, report_on
 from residua.bases.networks.settings import Network
 from residua.bases.networks.stack import stack, worth_stacking
 from residua.bases.networks.training import Learner, PaperSchedule, Schedule, SquaredError, train, train_paper
+from residua.bases.progress import Report, noted, progress, report_on
 from residua.caller import warn
 from residua.graph import Graph
 from residua.validation import MIN_LABELS
@@ -96,7 +96,7 @@ class NetworkBase(Base):
         settings.check()
         self.device = device
         self.settings, self.training, self.ensemble = copy.copy(settings), training, ensemble
-        self.name = settings.name
+        self.name, self.stops_early = settings.name, training != "paper"
         self.members: list[torch.nn.Module] = []
 
     def _fit(self, task: Task, correlation: CorrelationModel[Fit] | None) -> Outcome[Fit]:
@@ -110,10 +110,16 @@ class NetworkBase(Base):
         data = self._inputs(task.graph, task.X, (task.y - self.y_centre) / self.y_spread, device)
         kept = Checkpoint(task.checkpoint, self._mark(task, correlation) if task.checkpoint is not None else "")
         members: list[Member] = []
+        history: list[dict[str, Any]] = []
         # Dropout and the like draw from torch's global generator, which is given back as it was.
-        with progress(f"training {self.name}") as advance, own_generators(device), _threads(len(data.x)):
+        with (
+            progress(f"training {self.name}", task.verbose) as advance,
+            own_generators(device),
+            _threads(len(data.x)),
+        ):
             for group in self._together(data, task):
-                part, report = kept.section(str(group[0])), report_on(advance, group[0], len(group), self.ensemble)
+                part = kept.section(str(group[0]))
+                report = noted(report_on(advance, group[0], len(group), self.ensemble), group[0], history)
                 try:
                     trained = self._train(group, data, task, correlation, part, report)
                 except KeyboardInterrupt:  # between two networks
@@ -126,7 +132,7 @@ class NetworkBase(Base):
                     warn(f"training was interrupted; the best {best} kept.")
                     break
         self.members = [member.net.eval() for member in members]
-        return self._outcome(members, data, task, correlation)
+        return replace(self._outcome(members, data, task, correlation), history=tuple(history))
 
     def _refuse(self, task: Task) -> None:
         """Refuse what no network can learn from."""
@@ -211,6 +217,8 @@ class NetworkBase(Base):
 
     def _out_of_sample(self, k: int, task: Task) -> np.ndarray:
         """Draw the labels that member k is not trained on: a fold where there are enough members for folds."""
+        if task.validation is not None:
+            return np.flatnonzero(task.validation)
         labels = task.labels
         size = min(round(self.settings.validation * len(labels)), len(labels) - MIN_LABELS)
         if self.ensemble < MIN_FOLDS or not size:
@@ -252,7 +260,8 @@ class NetworkBase(Base):
         """Hash what is being trained."""
         settings = {k: v for k, v in self.settings.get_params().items() if k != "kind"}
         settled = (self.name, settings, self.training, self.ensemble, task.random_state, repr(correlation))
-        arrays = {"X": task.X, "y": task.y} | {f"graph.{name}": a for name, a in task.graph.arrays().items()}
+        judges = {} if task.validation is None else {"validation": task.validation}
+        arrays = {"X": task.X, "y": task.y} | judges | {f"graph.{name}": a for name, a in task.graph.arrays().items()}
         module = ""
         if self.settings.own:
             module = repr(self.settings.kind)

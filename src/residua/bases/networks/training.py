@@ -21,9 +21,9 @@ from residua.bases.base import BatchLoss, Resumable, State, TrainingLoss
 from residua.bases.networks.architectures import Inputs, outputs
 from residua.bases.networks.checkpoint import Section, under
 from residua.bases.networks.device import CPU, seed_dropout
-from residua.bases.networks.progress import Report
 from residua.bases.networks.stack import Stack
-from residua.bases.networks.stopping import EarlyStopping
+from residua.bases.progress import Report
+from residua.bases.stopping import EarlyStopping
 
 
 class SquaredError:

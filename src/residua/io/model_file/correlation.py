@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from residua.bases.base import mean_where
+from residua.bases.trees.base import TreesBase
 from residua.field import CorrelationFit
 from residua.field.fitted import FittedField
 from residua.field.observed import Observed
@@ -70,10 +72,18 @@ def _unpack_effort(table: Table, field: FittedField, design: np.ndarray | None, 
     if not 0 <= (steps or 0) <= MAX_STEPS or not 0 <= (probes or 0) <= most:
         raise damaged(f"effort is {one_line(table, 80)}")
     L = field.labelled
-    values, Z = (field.outcome.residual, None) if design is None else (field.y[L], design[L])
+    values, Z = (_correlated(field), None) if design is None else (field.y[L], design[L])
     done = () if probes is None or not isinstance(strategy, Lanczos) else (probes, strategy.steps)
     groups = getattr(field.base, "groups", None)
     return Observed(field.graph, L, values, Z, strategy, done, -1 if steps is None else steps, restricted, groups)
+
+
+def _correlated(field: FittedField) -> np.ndarray:
+    """Return the residuals (|L|,) whose correlation was learned: of boosters, out of fold."""
+    members, unseen = field.outcome.members, field.outcome.out_of_sample
+    if not isinstance(field.base, TreesBase) or members is None or unseen is None:
+        return field.outcome.residual
+    return mean_where(members, unseen)
 
 
 def _pack_effort(seen: Observed) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from residua.io.model_file.container import ESTIMATORS, ModelFileError, damaged,
 from residua.validation import one_line
 
 SCHEMA = "schema.json"  # of a skops part
+OURS = "residua.bases.neighbours.NeighbourFeatures"  # which skops does not know
 
 # skops itself is imported where it is needed: it takes two seconds, and only a scikit-learn base has use for it.
 
@@ -110,10 +111,11 @@ def unpack_estimators(data: bytes, names: list, trusted: list) -> dict[str, Any]
     from skops.io.exceptions import UntrustedTypesFoundException
 
     _check_members(data)
+    trusted = [*trusted, OURS]
     try:
         found = skops.io.loads(data, trusted=trusted)
     except UntrustedTypesFoundException:
-        wanted = skops.io.get_untrusted_types(data=data)
+        wanted = [name for name in skops.io.get_untrusted_types(data=data) if name != OURS]
         raise ModelFileError(
             f"has a base with types that are not trusted by default: {', '.join(wanted)}; "
             f"if you know where the file comes from, load it with trusted={wanted}."

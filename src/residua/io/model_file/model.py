@@ -21,6 +21,7 @@ from residua.bases.base import Base, Outcome
 from residua.bases.linear import LinearBase
 from residua.bases.registry import find_base, make_base
 from residua.bases.scikit import ScikitBase
+from residua.bases.trees.base import TreesBase
 from residua.estimator import GraphRegressor, check_parameters
 from residua.extras import needs
 from residua.field.fitted import FittedBase, FittedField
@@ -31,8 +32,10 @@ from residua.io.model_file.average import WEIGHTS, pack_average, unpack_average
 from residua.io.model_file.container import ARRAYS, ESTIMATORS, TABLE, ModelFileError, damaged, read_zip, write_zip
 from residua.io.model_file.correlation import pack_correlation, pack_strategy, unpack_correlation, unpack_strategy
 from residua.io.model_file.estimators import pack_estimators, unpack_estimators
+from residua.io.model_file.features import pack_features, unpack_features
 from residua.io.model_file.linear import pack_linear, unpack_linear
 from residua.io.model_file.recipe import unpack_recipe
+from residua.io.model_file.trees import pack_trees, unpack_trees
 from residua.io.model_file.values import Arrays, Table, pack_arrays, pack_table, plain, plain_or_none, restore
 from residua.linalg import Strategy
 from residua.predictor import Predictor
@@ -141,7 +144,7 @@ def _pack(model: Predictor) -> dict[str, bytes]:
         raise ValueError(f"model is a {type(model).__name__}; only a GraphRegressor or an Average can be saved.")
     check_fitted(model)
     field, outcome, names = model.field_, model.field_.outcome, model.field_.feature_names
-    arrays = {"X": field.X, "y": field.y, "residual": outcome.residual, "alone": outcome.base_out_of_fold_error}
+    arrays = {"y": field.y, "residual": outcome.residual, "alone": outcome.base_out_of_fold_error}
     if outcome.members is not None and outcome.out_of_sample is not None:
         arrays |= {"starts": outcome.members, "held": outcome.out_of_sample.astype(np.int64)}
     estimators: dict[str, Any] = {}
@@ -151,6 +154,7 @@ def _pack(model: Predictor) -> dict[str, bytes]:
         "parameters": _pack_parameters(model, estimators),
         "graph": _pack_graph(field.graph, arrays),
         "feature_names": None if names is None else [plain(name, "feature name") for name in names],
+        "features": pack_features(field.X, arrays),
         "base": _pack_base(field.base, arrays, estimators),
         "alpha": dict(field.alpha),
         "alpha_stderr": dict(field.alpha_stderr),
@@ -171,12 +175,14 @@ def _unpack(members: Mapping[str, bytes], trusted: list[str | type], module: Any
     arrays = Arrays(members[ARRAYS])
     estimators = unpack_estimators(members[ESTIMATORS], table["estimators"], trusted) if ESTIMATORS in members else {}
     graph = _unpack_graph(table.need("graph", Table), arrays)
-    X = arrays.take("X", (graph.n_nodes, None))
+    X = unpack_features(table.get("features"), graph.n_nodes, table.get("feature_names"), arrays)
     y = arrays.take("y", (graph.n_nodes,), finite=False)
     known = ~np.isnan(y)
     if np.isinf(y).any() or known.sum() < MIN_LABELS:
         raise damaged("y is infinite or has too few labels")
     base = _unpack_base(table.need("base", Table), graph, X, arrays, estimators, module)
+    if isinstance(X, np.ndarray) and not (np.isfinite(X) | (base.takes_tables & np.isnan(X))).all():
+        raise damaged("array X is not finite")
     with np.errstate(all="ignore"):  # numbers that are each finite may overflow together
         if not np.isfinite(base.predict(graph, X)).all():
             raise damaged("its base predicts numbers that are not finite")
@@ -202,17 +208,18 @@ def _unpack(members: Mapping[str, bytes], trusted: list[str | type], module: Any
 
 
 def _unpack_outcome(base: Base, n_labelled: int, arrays: Arrays) -> Outcome:
-    """Return what the base left over; a network's errors are known at labels it was not trained on, NaN at others."""
-    network = not isinstance(base, LinearBase | ScikitBase)
-    error = arrays.take("alone", (n_labelled,), finite=not network)
+    """Return what the base left over; a member's errors are known at labels it was not trained on, NaN at others."""
+    count = len(base.ensemble.theta) if isinstance(base, TreesBase) else len(getattr(base, "members", ()))
+    several = count > 0 and (not isinstance(base, TreesBase) or "starts" in arrays.left)
+    error = arrays.take("alone", (n_labelled,), finite=not several)
     if np.isinf(error).any():
         raise damaged("an error is infinite")
     outcome: Outcome = Outcome(arrays.take("residual", (n_labelled,)), error)
-    if not network:
+    if not several:
         return outcome
     members = arrays.take("starts", (None, n_labelled))
-    if len(members) not in (1, len(getattr(base, "members", ()))):
-        raise damaged("members are not as many as networks")
+    if len(members) not in (1, count):
+        raise damaged("members are not as many as networks or boosters")
     out_of_sample = arrays.take("held", members.shape, np.int64)
     if not np.isin(out_of_sample, (0, 1)).all():
         raise damaged("held is neither true nor false")
@@ -312,6 +319,8 @@ def _pack_base(base: FittedBase, arrays: dict[str, np.ndarray], estimators: dict
     if isinstance(base, LinearBase):
         pack_linear(base, arrays)
         return {"kind": "linear", "name": base.name}
+    if isinstance(base, TreesBase):
+        return pack_trees(base, arrays)
     if isinstance(base, ScikitBase):
         estimators["fitted"] = base.estimator
         return {"kind": "scikit"}
@@ -326,6 +335,8 @@ def _unpack_base(
         return ScikitBase(estimators["fitted"])
     if kind == "network":
         return _networks().unpack_network(table, graph, X, arrays, module)
+    if kind == "trees":
+        return unpack_trees(table, X.shape[1], arrays)
     base = make_base(table.get("name"))
     if kind != "linear" or not isinstance(base, LinearBase):
         raise damaged(f"base is {one_line(table, 80)}")

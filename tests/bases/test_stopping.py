@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from residua.bases.networks.stopping import FOLDS, EarlyStopping
+from residua.bases.stopping import FOLDS, EarlyStopping
 
 
 def run(squares):

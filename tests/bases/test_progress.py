@@ -11,7 +11,7 @@ pytest.importorskip("torch_geometric.nn")
 
 
 from networks import fitted  # noqa: E402
-from residua.bases.networks import progress as progress_file  # noqa: E402
+from residua.bases import progress as progress_file  # noqa: E402
 
 
 class Terminal(io.StringIO):

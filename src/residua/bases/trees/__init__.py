@@ -1,0 +1,1 @@
+"""Boosted trees, grown together with the correlation of what they leave over."""
