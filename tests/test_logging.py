@@ -20,7 +20,7 @@ def test_a_fit_and_files_are_logged(caplog, tmp_path):
         model.save(tmp_path / "m.residua")
         residua.load(tmp_path / "m.residua")
     said = {(record.name, record.levelname): record.getMessage() for record in caplog.records}
-    fitted = said["residua.estimator", "INFO"]
+    fitted = said["residua.fitting", "INFO"]
     assert fitted.startswith(f"fitted GraphRegressor to y: {model.field_!r} in ")
     assert "wrote GraphRegressor to" in caplog.text
     assert "read GraphRegressor from" in caplog.text

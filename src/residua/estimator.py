@@ -8,41 +8,35 @@ condition on what is known.
 
 from __future__ import annotations
 
-import logging
 import os
-import time
 from collections.abc import Hashable, Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 
-from residua.bases.base import Base, Outcome, Task
-from residua.bases.registry import find_base, make_base
+from residua.bases.base import Outcome, Task
+from residua.bases.registry import find_base
 from residua.by_id import whole_tables
 from residua.diagnosis import Diagnosis, diagnose
 from residua.field import CorrelationFit, Correlator
-from residua.field.fitted import FittedBase, FittedField, Leftover, design_of, fixed_beta
-from residua.field.out_of_sample import with_out_of_sample_beta
+from residua.field.fitted import FittedBase, FittedField, Leftover
+from residua.fitting import Data, check_parameters, learn
 from residua.graph import Graph
 from residua.linalg import Strategy
 from residua.predictor import Predictor
 from residua.summary import Summary, summarise
 from residua.targets import by_target, read_targets, seeds, target_columns
 from residua.validation import (
-    check_choice,
     check_count,
     check_features,
     check_fitted,
     check_graph,
     check_known_values,
     check_together,
-    check_validation,
 )
-
-log = logging.getLogger(__name__)
 
 
 def _read(name: str, missing: str = "") -> Any:
@@ -364,54 +358,3 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         from residua.views.notebook import model_html
 
         return model_html(self)
-
-
-def check_parameters(model: GraphRegressor) -> Base:
-    """Check the settings of a model, and return its base, which is not fitted yet."""
-    check_choice(model.correlation, ("learned", "propagate", None), "correlation")
-    check_count(model.folds, "folds", 2)
-    check_count(model.random_state, "random_state", 0)
-    check_choice(model.training, ("joint", "post-hoc", "paper"), "training")
-    check_count(model.ensemble, "ensemble", 1)
-    if not isinstance(model.logdet, str | Strategy):
-        raise ValueError(f'logdet={model.logdet!r:.40} is unknown; use "auto", Eigen(), Cholesky() or Lanczos().')
-    return make_base(model.base, model.training, model.ensemble, model.device)
-
-
-class Data(NamedTuple):
-    """A graph, checked features of its nodes with their names, labels, which errors call ``called``; how to train."""
-
-    graph: Graph
-    X: Any
-    y: Any
-    names: np.ndarray | None
-    called: str = "y"
-    validation: Any = None
-    verbose: bool = False
-
-
-def learn(model: GraphRegressor, base: Base, data: Data, shared: dict[bytes, Correlator]) -> FittedField:
-    """Fit one target by the settings of a model; ``shared`` keeps what targets known at the same nodes share."""
-    begin, graph, X = time.perf_counter(), data.graph, data.X
-    y, labelled = check_known_values(data.y, graph, data.called)
-    if data.validation is not None and not base.stops_early:
-        raise ValueError(f'base "{base.name}" has no training to stop early; leave validation out.')
-    judges = None if data.validation is None else check_validation(data.validation, graph, labelled)
-    task = Task(graph, X, y, labelled, model.folds, model.random_state, model.checkpoint, judges, data.verbose)
-    correlate = None
-    if model.correlation == "learned":
-        correlate = shared.get(labelled.tobytes()) or Correlator(graph, labelled, model.logdet, model.random_state)
-        shared[labelled.tobytes()] = correlate
-    outcome = base.fit(task, correlate)
-    fit = outcome.correlation
-    if fit is not None:
-        alpha, stderr, beta = fit.alpha, fit.alpha_stderr, fit.beta
-    else:
-        alpha, stderr = (dict.fromkeys(graph.edge_types, v) for v in (1.0 if model.correlation else 0.0, 0.0))
-        beta = fixed_beta(outcome.residual, graph, y, alpha, design_of(base, X))
-    field = FittedField(graph, X, y, base, outcome, alpha, stderr, beta, data.names, model.random_state)
-    field = with_out_of_sample_beta(field)
-    log.info("fitted %s to %s: %r in %.3g s", type(model).__name__, data.called, field, time.perf_counter() - begin)
-    for what, how in (field.correlation.methods if field.correlation else {}).items():
-        log.debug("%s: %s", what, how)
-    return field

@@ -391,7 +391,7 @@ SHELL = [
         ),
     ),
     *changes(
-        "cli/fit.py",
+        "cli/predict.py",
         "tests/cli/test_fit.py::test_a_wider_coverage_gives_wider_intervals",
         (
             "coverage of the command",
@@ -400,7 +400,7 @@ SHELL = [
         ),
     ),
     *changes(
-        "cli/fit.py",
+        "cli/predict.py",
         "tests/cli/test_fit.py::test_predict_writes_a_line_for_each_node",
         (
             "labels counted by the command",

@@ -22,6 +22,7 @@ PRELOAD = [
     "requests",
     "residua.cli",
     "residua.cli.fit",
+    "residua.cli.predict",
     "residua.cli.reproduce",
     "residua.comparison",
     "residua.datasets",

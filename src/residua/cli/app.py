@@ -14,7 +14,8 @@ from typer import Argument, Option
 
 from residua.cli import options
 from residua.cli.compare import compare
-from residua.cli.fit import fit, load_model, predict, status
+from residua.cli.fit import fit
+from residua.cli.predict import load_model, predict
 from residua.cli.reproduce import data, reproduce
 
 WRONG_INPUT = (ValueError, OSError, ImportError, MemoryError)
@@ -98,7 +99,7 @@ def report(
     check_output(output, (".html",), (model, nodes, polygons))
     if (x is None) != (y is None) or (x and nodes is None):
         raise ValueError("give --x and --y together, and with them --nodes, the table that has these columns.")
-    with status():
+    with options.status():
         from residua.views.page.html import write_report
 
         fitted = load_model(model, trust)

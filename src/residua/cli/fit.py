@@ -1,19 +1,16 @@
-"""The commands ``fit`` and ``predict``: parse, call, print."""
+"""The command ``fit``: parse, call, print."""
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-from typer import Argument, Option
+from typer import Option
 
-from residua.bases.registry import BASES, find_base
+from residua.bases.registry import find_base
 from residua.cli import options
 
 if TYPE_CHECKING:
@@ -72,7 +69,7 @@ MOST_COEFFICIENTS = 8  # that are printed
 def fit_tables(tables: options.Tables, parameters: dict[str, Any], output: Path) -> dict[str, Any]:
     """Read, fit and save; return what there is to print."""
     begin, name = time.perf_counter(), parameters["base"]
-    with status(name):
+    with options.status(name):
         from residua.resources import check_memory
 
         data, model = _ready(tables, parameters)
@@ -158,90 +155,3 @@ def _coefficient_lines(coefficients: dict[str, dict[str, float]]) -> Iterator[tu
         yield "" if k else "Mean", f"{name}: {row['estimate']:+.4g}{error}"
     if len(rows) > MOST_COEFFICIENTS:
         yield "", f"and {len(rows) - MOST_COEFFICIENTS} more, with --json"
-
-
-def predict(
-    model: Annotated[Path, Argument(help="A file that `residua fit` wrote.", show_default=False)],
-    nodes: Annotated[Path | None, Option(help="Another node table; its known labels are used.")] = None,
-    edges: Annotated[Path | None, Option(help="The edge table of those nodes.")] = None,
-    labels: Annotated[Path | None, Option(help="Labels that came after the fit: a table of ids and target.")] = None,
-    polygons: Annotated[Path | None, Option(help="A map of the nodes, for predictions as .gpkg or .geojson.")] = None,
-    coverage: Annotated[float, Option(help="Share of nodes that lower to upper should cover.")] = 0.9,
-    skip_unknown: options.SkipUnknown = False,
-    trust: options.Trust = False,
-    output: Annotated[Path, options.Output(help="Where predictions go: .csv, .parquet, .gpkg or .geojson.")] = Path(
-        "predictions.csv"
-    ),
-) -> None:
-    """Write a line for each node: id, prediction, std, lower, upper, base, correction."""
-    from residua.io.tables.graphs import read_again, read_labels
-    from residua.io.tables.maps import on_map
-    from residua.io.tables.predictions import SUFFIXES, check_output, prediction_table, write_table
-    from residua.maps import write_map
-
-    check_output(output, SUFFIXES, (model, nodes, edges, labels, polygons))
-    polygons = _map_of(output, polygons, nodes)
-    if not 0 < coverage < 1:
-        raise ValueError(f"--coverage {coverage:g} is not between 0 and 1; for nine in ten give 0.9.")
-    if labels is not None and (nodes or edges) is not None:
-        raise ValueError(f"--labels {labels} is for the graph of the fit; leave out --nodes and --edges, or --labels.")
-    if (nodes is None) != (edges is None):
-        raise ValueError("give --nodes and --edges together, or neither for the graph of the fit.")
-    with status():
-        fitted = load_model(model, trust)
-        given = nodes or labels
-        if given is not None and not hasattr(fitted, "recipe_"):
-            raise ValueError(f"{model} was not fitted on tables, so it cannot read {given}; fit it by `residua fit`.")
-        data = read_again(nodes, edges, fitted.recipe_, skip_unknown) if nodes and edges else None
-        later = read_labels(labels, fitted.graph_, fitted.recipe_) if labels else None
-        table = prediction_table(fitted, data, coverage, later)
-        if polygons is None:
-            write_table(table, output)
-        else:
-            write_map(on_map(table, polygons, fitted.recipe_.id if hasattr(fitted, "recipe_") else "id"), output)
-    for note in data.notes if data else ():
-        options.note(note)
-    if later is not None:
-        known, again = options.known(later), options.known(fitted.y_[later == later])
-        options.note(f"{labels}: new labels {known - again:,}, in place of one of the fit {again:,}.")
-    unknown = int((table["std"] > 0).sum())
-    typer.echo(f"{output}: {len(table):,} nodes, {unknown:,} of them predicted and {len(table) - unknown:,} known")
-
-
-def _map_of(output: Path, polygons: Path | None, nodes: Path | None) -> Path | None:
-    """Return the map that predictions are written on; None where they are written as a table."""
-    from residua.maps import KINDS, WRITTEN, is_map
-
-    if output.suffix.lower() not in WRITTEN:
-        if polygons is not None:
-            raise ValueError(f"--polygons {polygons} is for predictions on a map; name --output predictions.gpkg.")
-        return None
-    found = polygons or (nodes if nodes is not None and is_map(nodes) else None)
-    if found is None or not is_map(found):
-        raise ValueError(f"--output {output} is a map; give the one with the places of the nodes, --polygons: {KINDS}.")
-    return found
-
-
-def load_model(path: Path, trust: bool = False) -> GraphRegressor:
-    """Load the model of a command; one with trees has to be trusted."""
-    from residua.estimator import GraphRegressor
-    from residua.io.model_file import ModelFileError, load
-
-    try:
-        trusted = [name for entry in BASES.values() for name in entry.trusted] if trust else ()
-        return load(path, trusted=trusted, kind=GraphRegressor)
-    except ModelFileError as error:
-        if "not trusted by default" not in str(error):
-            raise
-        beyond = "it holds other types than `residua fit` writes; load it in Python"
-        remedy = beyond if trust else "if you know where the file comes from, add --trust"
-        raise ModelFileError(f"{path} holds trees or other types that can steer compiled code; {remedy}.") from None
-
-
-def status(base: str = "linear") -> AbstractContextManager[Any]:
-    """Show something that turns while a person waits; a network has a bar of its own."""
-    if find_base(base).kind == "network" or not sys.stderr.isatty():
-        return nullcontext()
-    from rich.console import Console
-
-    return Console(stderr=True).status("Working")

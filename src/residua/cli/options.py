@@ -5,8 +5,9 @@ from __future__ import annotations
 import inspect
 import json
 import math
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial, wraps
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from residua.bases.registry import BASES, NETWORKS
+from residua.bases.registry import BASES, NETWORKS, find_base
 
 if TYPE_CHECKING:
     import numpy as np
@@ -227,3 +228,12 @@ def _finite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_finite(part) for part in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def status(base: str = "linear") -> AbstractContextManager[Any]:
+    """Show something that turns while a person waits; a network has a bar of its own."""
+    if find_base(base).kind == "network" or not sys.stderr.isatty():
+        return nullcontext()
+    from rich.console import Console
+
+    return Console(stderr=True).status("Working")

@@ -22,10 +22,11 @@ from residua.bases.linear import LinearBase
 from residua.bases.registry import find_base, make_base
 from residua.bases.scikit import ScikitBase
 from residua.bases.trees.base import TreesBase
-from residua.estimator import GraphRegressor, check_parameters
+from residua.estimator import GraphRegressor
 from residua.extras import needs
 from residua.field.fitted import FittedBase, FittedField
 from residua.field.precision import check_alpha
+from residua.fitting import check_parameters
 from residua.graph import Graph
 from residua.graph.adjacency import same
 from residua.io.model_file.average import WEIGHTS, pack_average, unpack_average
