@@ -35,7 +35,7 @@ net = Net()
 residual = CorrelatedResidual(residua.Graph.from_pyg(pyg), pyg.train_mask)
 optimiser = torch.optim.Adam([*net.parameters(), *residual.parameters()], lr=0.01)
 train = torch.nonzero(pyg.train_mask)[:, 0]
-for epoch in range(20):
+for epoch in range(40):
     for seeds in train[torch.randperm(len(train))].split(256):
         # All neighbours up to two steps away; a NeighborLoader draws some of them (it needs pyg-lib).
         near, edges, where, _ = k_hop_subgraph(seeds, 2, pyg.edge_index, relabel_nodes=True, num_nodes=pyg.num_nodes)
@@ -43,7 +43,7 @@ for epoch in range(20):
         loss = residual.loss(net(pyg.x[near], edges)[where], pyg.y[seeds], nodes=seeds)  # instead of mse_loss
         loss.backward()
         optimiser.step()
-    if epoch % 5 == 4:
+    if epoch % 10 == 9:
         print(f"epoch {epoch + 1:2d}  loss {float(loss.detach()):.2f}  alpha {float(residual.alpha.detach()):+.2f}")
 
 base = net(pyg.x, pyg.edge_index).detach()

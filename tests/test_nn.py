@@ -184,7 +184,8 @@ def test_the_mean_gradient_of_a_network_over_batches_is_that_of_all_labels():
         for part in combinations(case.L, 3):
             nodes = np.array(part)
             module.remembered = remembered.copy()
-            found.append(gradient(module.loss(net(x[nodes])[:, 0], y[nodes], nodes=torch.tensor(nodes))))
+            batch = module.loss(net(x[nodes])[:, 0], y[nodes], nodes=torch.tensor(nodes), unbiased=True)
+            found.append(gradient(batch))
         means.append(np.mean(found, axis=0))
     stderr = np.std(means, axis=0) / np.sqrt(len(means))
     assert (np.abs(np.mean(means, axis=0) - expected) < 4 * stderr + 1e-9).all()
@@ -208,6 +209,17 @@ def test_a_batch_of_all_labels_is_the_loss_of_all_in_any_order(unbiased):
     nodes = np.random.default_rng(0).permutation(case.L)
     batch = module.loss(prediction[nodes], y[nodes], nodes=nodes, unbiased=unbiased)
     assert batch.item() == pytest.approx(module.loss(prediction, y).item(), rel=1e-9)
+
+
+def test_the_loss_of_a_batch_is_that_of_all_labels_where_the_others_are_as_remembered():
+    case, module, prediction, y = setting("weighted")
+    nodes = case.L[:3]
+    module.remembered = 0.1 * np.random.default_rng(4).standard_normal((len(case.L), 1))
+    expected = prediction.clone()
+    expected[case.L] = y[case.L] - torch.as_tensor(module.remembered[:, 0])
+    expected[nodes] = prediction[nodes]
+    batch = module.loss(prediction[nodes], y[nodes], nodes=nodes)
+    assert batch.item() == pytest.approx(module.loss(expected, y).item(), rel=1e-9)
 
 
 def test_batches_that_cannot_be_right_are_refused():

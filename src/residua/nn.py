@@ -168,7 +168,7 @@ class CorrelatedResidual(torch.nn.Module):
         """Precision: (outputs,), or a number for one output."""
         return torch.exp(self.b).squeeze(0)
 
-    def loss(self, prediction: Tensor, y: Any, nodes: Any = None, *, unbiased: bool = True) -> Tensor:
+    def loss(self, prediction: Tensor, y: Any, nodes: Any = None, *, unbiased: bool = False) -> Tensor:
         """Return -2 log-likelihood of the labels under the training mask, a label and output; or an estimate of it.
 
         Parameters
@@ -183,9 +183,9 @@ class CorrelatedResidual(torch.nn.Module):
             the seeds of a neighbour sampler. What the network said of a node is remembered until that node is in a
             batch again. A batch takes a sparse solve on the whole graph.
         unbiased : bool
-            Of a batch: whether the estimate and its gradients are unbiased, at the cost of noise that grows as a batch
-            has fewer of the labels. False takes the other labels to be as they are remembered: the better choice where
-            a batch has less than a tenth of the labels.
+            Of a batch: False takes the residuals of the other labels to be as they are remembered, a few steps old. True
+            corrects for what may have changed since, so that value and gradients are unbiased; such an estimate has no
+            lower end, and an optimiser that follows it for long can drive alpha to 1 and predictions away.
 
         Returns
         -------
