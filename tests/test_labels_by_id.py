@@ -142,3 +142,14 @@ def test_a_table_of_another_graph_and_of_an_average():
     assert_allclose(frame[["lower", "upper"]].to_numpy().T, average.predict_interval())
     assert_allclose(frame["leave_one_out"][case.labelled], average.predict(known="predict")[case.labelled])
     assert_allclose(frame["base"], np.mean([m.base_.predict(case.graph, X) for m in models], axis=0))
+
+
+def test_a_mask_is_no_list_of_ids():
+    data = residua.datasets.load_elect80()
+    model = residua.GraphRegressor("linear").fit(
+        data.X, np.where(np.arange(len(data.y)) % 3, data.y, np.nan), graph=data.graph
+    )
+    mask = np.isnan(model.y_)
+    with pytest.raises(ValueError, match=r"holds flags, not ids; give graph.nodes\[mask\]"):
+        model.predict(nodes=mask)
+    assert len(model.predict(nodes=data.graph.nodes[mask])) == mask.sum()

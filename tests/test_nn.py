@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import dense
+import residua
 from graphs import CASES, small_world
 from residua.graph import Graph
 
@@ -236,3 +237,7 @@ def test_batches_that_cannot_be_right_are_refused():
             module.loss(prediction[: len(nodes)], y[: len(nodes)], nodes=nodes)
     with pytest.raises(ValueError, match="nodes has 2 nodes, this module 1 outputs"):
         module.loss(prediction, y, nodes=case.L[:2])
+
+
+def test_the_module_is_an_attribute_of_the_package():
+    assert residua.nn.CorrelatedResidual is CorrelatedResidual

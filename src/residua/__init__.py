@@ -26,9 +26,9 @@ _NAMES = {
     "residua.pyg": ("from_pyg",),
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
-_MODULES = ("datasets", "distributed", "metrics", "model_selection", "plot")
+_MODULES = ("datasets", "distributed", "metrics", "model_selection", "nn", "plot")
 
-_EXTRA = {"Network", "distributed"}  # need the extras gnn and dask
+_EXTRA = {"Network", "distributed", "nn"}  # need the extras gnn and dask
 
 __all__ = sorted({*_HOME, *_MODULES} - _EXTRA)
 
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from residua import distributed as distributed
     from residua import metrics as metrics
     from residua import model_selection as model_selection
+    from residua import nn as nn
     from residua import plot as plot
     from residua.average import Average as Average
     from residua.bases.neighbours import NeighbourFeatures as NeighbourFeatures

@@ -41,6 +41,8 @@ def shape_of(values: Any) -> tuple[int, ...]:
 
 def positions_of(nodes: Any, graph: Graph, name: str) -> np.ndarray:
     """Return the positions (k,) of nodes that are named by id, each once."""
+    if getattr(nodes, "dtype", None) is not None and "bool" in str(nodes.dtype) and graph.nodes.dtype != bool:
+        raise ValueError(f"{name} holds flags, not ids; give graph.nodes[mask], with the mask as a NumPy array.")
     found = graph.index(nodes, name)
     again = first(pd.Series(found).duplicated())
     if again is not None:

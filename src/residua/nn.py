@@ -183,9 +183,9 @@ class CorrelatedResidual(torch.nn.Module):
             the seeds of a neighbour sampler. What the network said of a node is remembered until that node is in a
             batch again. A batch takes a sparse solve on the whole graph.
         unbiased : bool
-            Of a batch: False takes the residuals of the other labels to be as they are remembered, a few steps old. True
-            corrects for what may have changed since, so that value and gradients are unbiased; such an estimate has no
-            lower end, and an optimiser that follows it for long can drive alpha to 1 and predictions away.
+            Of a batch: False takes the residuals of the other labels to be as they are remembered, a few steps old.
+            True corrects for what may have changed since, so that value and gradients are unbiased; such an estimate
+            has no lower end, and an optimiser that follows it for long can drive alpha to 1 and predictions away.
 
         Returns
         -------

@@ -29,7 +29,7 @@ def check_graph(graph: Any) -> Graph:
     if not isinstance(graph, Graph):
         raise TypeError(
             f"graph is {type(graph).__name__}, not a residua.Graph; "
-            "build one with Graph.from_edges, from_pandas, from_scipy, from_networkx or from_geopandas."
+            "build one with Graph.from_edges, from_pandas, from_scipy, from_networkx, from_geopandas or from_pyg."
         )
     return graph
 
@@ -116,7 +116,10 @@ def check_validation(validation: Any, graph: Graph, labelled: np.ndarray) -> np.
     if not (chosen & labelled).any() or (chosen & ~labelled).any():
         count = int((chosen & ~labelled).sum())
         found = f"{count} nodes whose label is unknown" if count else "no node"
-        raise ValueError(f"validation has {found}; choose some of the nodes with a known label.")
+        raise ValueError(
+            f"validation has {found}; y has to hold the labels of validation nodes too, np.where(train | validation, "
+            "y, np.nan): none of them is learned from, but the correction knows them."
+        )
     if (labelled & ~chosen).sum() < MIN_LABELS:
         raise ValueError(f"validation leaves {(labelled & ~chosen).sum()} labels to learn from; choose fewer nodes.")
     return chosen
