@@ -170,3 +170,12 @@ def test_a_constant_column_of_any_size_changes_nothing(size):
     y[3] = np.nan
     model = GraphRegressor("linear").fit(np.full((10, 1), size), y, graph=graph)
     np.testing.assert_allclose(model.predict(), GraphRegressor("mean").fit(None, y, graph=graph).predict(), rtol=1e-6)
+
+
+def test_ids_left_in_a_column_are_told_to_be_made_the_index():
+    graph = Graph.from_edges(["a", "b", "c"], ["b", "c", "d"])
+    X = pd.DataFrame({"id": list("dcba"), "x": [1.0, 2.0, 4.0, 3.0]})
+    with pytest.raises(
+        ValueError, match=r"X has the ids of the nodes in column 'id'; make them its index: X.set_index"
+    ):
+        GraphRegressor("linear").fit(X, [1.0, 2.0, 3.0, 5.0], graph=graph)

@@ -74,7 +74,7 @@ def test_labels_that_came_with_the_new_nodes_add_to_those_of_the_fit(week):
 def test_residuals_of_a_regressor_stay_out_of_fold(week, correlation):
     forest = RandomForestRegressor(20, random_state=0)
     model = GraphRegressor(forest, correlation, folds=4).fit(week.X[:100], week.labels, graph=week.graph)
-    base = model.base_.predict(week.grown, week.X.to_numpy())
+    base = model.base_.predict(week.grown, week.X)
     known = np.concatenate([~np.isnan(week.labels), np.zeros(20, bool)])
     residual = np.full(120, np.nan)
     residual[known] = model.outcome_.residual

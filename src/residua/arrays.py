@@ -70,7 +70,7 @@ def _refuse_mapping(values: Any, name: str) -> None:
     if isinstance(values, Mapping):
         raise ValueError(
             f"{name} is a {type(values).__name__}; give it as a pandas table, whose rows are matched by id: "
-            f"pd.Series({name}) where it has one number for each id."
+            f"pd.Series({name}).reindex(graph.nodes) where it has numbers of some ids."
         )
 
 

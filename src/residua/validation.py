@@ -159,14 +159,14 @@ def check_features(
     if X is None:
         if not optional:
             raise ValueError(
-                "X is None; this base needs features (n, d), one row for each node, or a graph that carries them, "
-                "graph.with_features(X)."
+                "X is None; this base needs features (n, d), one row for each node, or, where X is left out or names "
+                "nodes, a graph that carries them: graph.with_features(X)."
             )
         return np.empty((graph.n_nodes, 0)), None
     by_id, X = has_ids(X), align(X, graph.nodes, "X")
     X = _without_geometry(X) if isinstance(X, pd.DataFrame) else X
     names = _column_names(X) if isinstance(X, pd.DataFrame) else None
-    table = _as_given(X) if as_is else _as_numbers(X)
+    table = _as_given(X) if as_is else _as_numbers(X, graph.nodes)
     if table.ndim != 2 or table.shape[0] != graph.n_nodes:
         raise ValueError(
             f"X has shape {table.shape} but graph has {graph.n_nodes} nodes; give one row for each node, "
@@ -199,9 +199,14 @@ def _column_names(X: pd.DataFrame) -> np.ndarray:
     return np.array(X.columns, dtype=object)
 
 
-def _as_numbers(X: Any) -> np.ndarray:
+def _as_numbers(X: Any, nodes: np.ndarray) -> np.ndarray:
     if isinstance(X, pd.DataFrame):
         text = [c for c in X.columns if not pd.api.types.is_numeric_dtype(X[c])]
+        ids = next((c for c in text if X[c].isin(nodes).all()), None)
+        if ids is not None:
+            raise ValueError(
+                f"X has the ids of the nodes in column {ids!r}; make them its index: X.set_index({ids!r})."
+            )
         if text:
             raise ValueError(f"X has columns that are not numbers: {text}; encode or drop them.")
     return as_floats(X, "X", "encode text columns as numbers first")

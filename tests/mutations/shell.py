@@ -618,7 +618,7 @@ SHELL = [
     ),
     *changes(
         "bases/linear.py",
-        "tests/test_summary.py",
+        "tests/test_summarise.py",
         ("intercept in the units of the data", "M[0, 1:] = -self.centre / self.spread", "pass"),
     ),
     *changes(
