@@ -119,7 +119,9 @@ def _places(given: Any, nodes: np.ndarray) -> tuple[np.ndarray, dict[int, Shape]
     return middle, shapes, geographic
 
 
-def effects(model: GraphRegressor, features: Sequence[str | int] | None = None, *, coverage: float = 0.95) -> Figure:
+def effects(
+    model: GraphRegressor, features: str | int | Sequence[str | int] | None = None, *, coverage: float = 0.95
+) -> Figure:
     """Draw what each feature adds to the mean of a model of base "splines" or "linear", with bands.
 
     Each curve is relative to its mean over labelled nodes, whose values of the feature are the ticks at the foot. The
@@ -129,7 +131,7 @@ def effects(model: GraphRegressor, features: Sequence[str | int] | None = None, 
     ----------
     model : GraphRegressor
         Fitted model.
-    features : sequence of str or int, optional
+    features : str, int or sequence of them, optional
         Names or positions of features; by default all, or the 24 that matter most where there are more.
     coverage : float
         Of the bands.

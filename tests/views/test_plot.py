@@ -75,6 +75,8 @@ def test_effects_of_names_and_of_many_features():
     assert len(drawn) == 24
     assert "x29" in drawn
     assert [effect.name for effect in effects(model, ["x7", 3])] == ["x7", "x3"]
+    assert [ax.get_xlabel() for ax in plot.effects(model, "x7").axes] == ["x7"]
+    assert [effect.name for effect in effects(model, 3)] == ["x3"]
     with pytest.raises(ValueError, match="features has 'x30', which the model does not have; its features are x0, x1"):
         plot.effects(model, ["x30"])
     with pytest.raises(ValueError, match="features has 30"):

@@ -49,14 +49,14 @@ class Effect:
     ticks: np.ndarray
 
 
-def effects(model: GraphRegressor, features: Sequence[str | int] | None = None) -> list[Effect]:
+def effects(model: GraphRegressor, features: str | int | Sequence[str | int] | None = None) -> list[Effect]:
     """Return the effect of each feature.
 
     Parameters
     ----------
     model : GraphRegressor
         Fitted, with base "splines" or "linear".
-    features : sequence of str or int, optional
+    features : str, int or sequence of them, optional
         Names or positions of features; by default all.
 
     Examples
@@ -77,6 +77,8 @@ def effects(model: GraphRegressor, features: Sequence[str | int] | None = None) 
     names = [f"feature {j}" for j in range(field.n_features)]
     if field.feature_names is not None:
         names = [str(name) for name in field.feature_names]
+    if isinstance(features, str | int):
+        features = [features]
     chosen = range(len(names)) if features is None else [_position(feature, names) for feature in features]
     covariance = _covariance(field)
     middle = base.design(field.X[field.labelled]).mean(axis=0)
