@@ -185,6 +185,8 @@ def test_splines_have_no_table_of_coefficients_and_no_count_of_them():
     found = model.summary()
     assert not len(found.coefficients)
     assert np.isnan(found.facts["aic"])
+    assert np.isnan(found.facts["degrees_of_freedom"])
+    assert "Degrees of freedom" not in str(found)
     assert np.isfinite(found.facts["log_likelihood"])
     assert "residua.plot.effects" in str(found)
     assert "alpha[edge]" in str(found)

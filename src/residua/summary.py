@@ -46,9 +46,10 @@ class Summary:
     coverage : float
         Of the intervals from lower to upper.
     facts : dict of str to float
-        nodes, labels, edges, degrees_of_freedom, log_likelihood, restricted_log_likelihood, aic, bic, p_value (of no
-        correlation), residual_std (of a residual about which nothing is known), std_given_neighbours (of one whose
-        neighbours are all known), beta, beta_std_error. NaN where there is no such number.
+        nodes, labels, edges, degrees_of_freedom (labels less coefficients of a linear base), log_likelihood,
+        restricted_log_likelihood, aic, bic, p_value (of no correlation), residual_std (of a residual about which
+        nothing is known), std_given_neighbours (of one whose neighbours are all known), beta, beta_std_error. NaN where
+        there is no such number.
     methods : dict of str to str
         How numbers were computed.
     notes : tuple of str
@@ -125,7 +126,8 @@ class Summary:
         yield "Labels", f"{facts['labels']:,.0f}"
         yield "Nodes", f"{facts['nodes']:,.0f}"
         yield "Edges", f"{facts['edges']:,.0f}"
-        yield "Degrees of freedom", f"{facts['degrees_of_freedom']:,.0f}"
+        if np.isfinite(facts["degrees_of_freedom"]):
+            yield "Degrees of freedom", f"{facts['degrees_of_freedom']:,.0f}"
         yield "Residual std", number(facts["residual_std"])
         yield "  given neighbours", number(facts["std_given_neighbours"])
         for name, key in (
@@ -281,7 +283,7 @@ def _facts(field: FittedField, rank: int) -> dict[str, float]:
         "nodes": field.graph.n_nodes,
         "labels": n,
         "edges": field.graph.n_edges,
-        "degrees_of_freedom": n - rank,
+        "degrees_of_freedom": n - rank if linear else np.nan,
         "log_likelihood": likelihood,
         "restricted_log_likelihood": restricted,
         "aic": aic,
