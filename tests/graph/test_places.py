@@ -120,6 +120,17 @@ def test_islands_are_named_and_can_be_joined_to_their_nearest(crs):
     np.testing.assert_array_equal(dense(Graph.from_geopandas(gdf, "queen", islands="keep")), dense(alone))
 
 
+def test_a_map_of_row_numbers_beside_a_table_of_ids_is_refused_and_the_remedy_works():
+    """As read from a file, with the ids in a column."""
+    gdf = grid().rename_axis("id").reset_index()
+    X, y = gdf.set_index("id")[["row"]], np.random.default_rng(0).normal(size=len(gdf))
+    model = GraphRegressor("linear")
+    with pytest.raises(ValueError, match=r"on a map by from_geopandas\(gdf\.set_index\(column\)\)"):
+        model.fit(X, y, graph=Graph.from_geopandas(gdf, "rook"))
+    model.fit(X, y, graph=Graph.from_geopandas(gdf.set_index("id"), "rook"))
+    assert list(model.graph_.nodes) == list(X.index)
+
+
 def test_a_degree_of_longitude_is_short_in_the_north():
     """Four degrees east are nearer than three degrees south, at 70 degrees north."""
     corners = [(0, 70), (4.5, 70), (0, 66.5), (4.5, 70.5), (0, 66)]

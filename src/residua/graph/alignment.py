@@ -206,7 +206,9 @@ class _Mismatch:
         """Return a further remedy where nodes were only numbered, as of a matrix without ids."""
         counted = self.called == NODES and len(self.ids) == len(self.nodes) and not len(self.again)
         counted = counted and np.array_equal(self.nodes, np.arange(len(self.nodes)))
-        return f", or build the graph with nodes={self.name}.index" if counted else ""
+        if not counted:
+            return ""
+        return f", or build the graph with nodes={self.name}.index, on a map by from_geopandas(gdf.set_index(column))"
 
     def _converted(self) -> str | None:
         """Return the remedy for ids that are of another type and else the same, None where they are not."""

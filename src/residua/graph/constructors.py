@@ -217,9 +217,10 @@ class Constructors(ABC):
     ) -> Self:
         """Build from the places of a map, joined where they touch or are near; needs the extra ``geo``.
 
-        Ids are the index of ``gdf``; every edge has weight 1. Of ``how="queen"`` and ``"rook"``, polygons touch where
-        they have vertices in common, as in libpysal. For ``"knn"`` and ``"distance"`` a place is where its centroid
-        is; where coordinates are degrees (``gdf.crs.is_geographic``), distances are along the Earth's surface.
+        Ids are the index of ``gdf``: of a file just read, set it by ``gdf.set_index("id")``. Every edge has weight
+        1. Of ``how="queen"`` and ``"rook"``, polygons touch where they have vertices in common, as in libpysal. For
+        ``"knn"`` and ``"distance"`` a place is where its centroid is; where coordinates are degrees
+        (``gdf.crs.is_geographic``), distances are along the Earth's surface.
 
         Parameters
         ----------
