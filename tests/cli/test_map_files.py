@@ -33,7 +33,8 @@ def test_a_map_is_fitted_and_predictions_come_back_on_it(name):
     gdf = written(name)
     out = run(f"fit {name} rook --target price -o m.residua --exclude quarter")
     assert "81 (ids: id)" in out
-    assert "144" in out
+    assert "144 (neighbours: rook)" in out
+    assert "no correlation at all: p " in out
     model = load("m.residua")
     expected = Graph.from_geopandas(gdf.set_index("id"), "rook")
     np.testing.assert_array_equal(model.graph_.adjacency().toarray(), expected.adjacency().toarray())
@@ -83,7 +84,7 @@ def test_islands_are_named_or_joined(capsys):
     far = gdf[:1].assign(id="far")
     far.geometry = far.geometry.translate(-30)
     written("town.gpkg", pd.concat([gdf, far]))
-    with pytest.warns(UserWarning, match="1 place has no neighbour: 'far'"):
+    with pytest.warns(UserWarning, match="1 place has no neighbour: 'far'.* rook,nearest joins .* rook,keep leaves"):
         run("fit town.gpkg rook --target price -o m.residua")
     run("fit town.gpkg rook,nearest --target price -o m.residua")
     assert load("m.residua").graph_.describe().isolates == 0
@@ -112,6 +113,7 @@ def test_a_page_with_areas(name):
     [
         ("fit nodes.csv queen --target price", "edges 'queen' needs a map, and nodes.csv is none; give GeoPackage"),
         ("fit town.gpkg queen,closest --target price", "edges 'queen,closest' is unknown; give an edge table or"),
+        ("fit town.gpkg quen --target price", "edges 'quen' is unknown; give an edge table or, for a map, queen, rook"),
         ("fit town.gpkg knn:many --target price", "edges 'knn:many': 'many' is no number; write knn:4"),
         ("fit town.gpkg queen --target price --id quarter", "more than once; name the id column: --id"),
         ("predict m.residua -o out.gpkg", "--output out.gpkg is a map; give the one with the places"),

@@ -131,11 +131,15 @@ def describe_model(model: GraphRegressor, diagnosis: Diagnosis, base: str) -> di
 
 def fit_lines(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield what was read and learned, as labelled lines."""
+    from residua.summary import p_text
+
     yield from options.fact_lines(found)
     for k, (name, alpha) in enumerate(found["alpha"].items()):
         learned = alpha["lower"] is not None
         interval = f"95 % interval [{alpha['lower']:+.4f}, {alpha['upper']:+.4f}]" if learned else "not learned"
         yield "" if k else "Alpha", f"{name}: {alpha['value']:+.4f}, {interval}"
+    if found["p_value"] is not None:
+        yield "", f"no correlation at all: p {p_text(found['p_value'], equals='= ')}"
     yield from _coefficient_lines(found["coefficients"])
     known = found["r2_base"] == found["r2_base"]  # NaN is unlike itself
     base = f"{found['r2_base']:.3f}" if known else "unknown (it was trained with the correlation)"

@@ -35,7 +35,10 @@ ASKED = {  # which no default stands for
     "nodes": Annotated[Path, Argument(help="Node table, CSV, Parquet or a map (GeoPackage ..): a line for each node.")],
     "edges": Annotated[
         Path,
-        Argument(help="Edge table, CSV or Parquet: a line for each edge. Of a map: queen, rook, knn:4, distance:5000."),
+        Argument(
+            help="Edge table, CSV or Parquet: a line for each edge. Of a map: queen, rook, knn:4, distance:5000; with "
+            ",nearest behind it islands are joined to their nearest place, with ,keep left without a note."
+        ),
     ],
     "target": Annotated[str, Option(help="Column to predict; empty where it is unknown.")],
 }
@@ -130,6 +133,7 @@ def facts_of(data: NodeData) -> dict[str, Any]:
         "labelled": labelled,
         "labelled_share": labelled / data.graph.n_nodes,
         "edges": report.edges,
+        "neighbours": data.neighbours,
         "isolates": report.isolates,
         "components": report.components,
         "columns": {name: getattr(recipe, name) for name in ("id", "target", "source", "to", "weight", "edge_type")},
@@ -152,7 +156,10 @@ def fact_lines(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
     by_type = f" ({', '.join(f'{name} {count:,}' for name, count in types.items())})" if len(types) > 1 else ""
     columns = facts["columns"]
     yield "Nodes", f"{facts['nodes']:,} (ids: {columns['id']}); {facts['isolates']:,} of them without an edge"
-    yield "Edges", f"{sum(types.values()):,}{by_type} (ends: {columns['source']}, {columns['to']})"
+    ends = (
+        f"neighbours: {facts['neighbours']}" if facts["neighbours"] else f"ends: {columns['source']}, {columns['to']}"
+    )
+    yield "Edges", f"{sum(types.values()):,}{by_type} ({ends})"
     share = f"{facts['labelled_share']:.1%}"
     yield "Labels", f"{columns['target']} is known at {facts['labelled']:,} nodes, {share.replace('%', ' %')}"
     yield from _feature_lines(facts)

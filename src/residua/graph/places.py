@@ -42,7 +42,7 @@ def read_geopandas(gdf: Any, how: str, k: int, distance: float | None, islands: 
         source, target = _near(_centres(geometry, degrees), how, k, distance, degrees)
     without = np.flatnonzero(np.bincount(np.r_[source, target], minlength=len(nodes)) == 0)
     if len(without) and islands == "warn":
-        warn(_names_islands(nodes, without))
+        warn(name_islands(nodes[without], 'islands="nearest"', 'islands="keep"'))
     if len(without) and islands == "nearest":
         nearest = nearest_places(geometry, without, degrees)
         source, target = np.r_[source, without], np.r_[target, nearest]
@@ -170,10 +170,11 @@ def _flattened(geometry: np.ndarray, place: Any) -> np.ndarray:
     return shapely.transform(geometry, lambda lonlat: lonlat * shrunk)
 
 
-def _names_islands(nodes: np.ndarray, without: np.ndarray) -> str:
-    names = ", ".join(show(node) for node in nodes[without[:SHOWN]]) + (", .." if len(without) > SHOWN else "")
-    places = "place has" if len(without) == 1 else "places have"
+def name_islands(islands: np.ndarray, nearest: str, keep: str) -> str:
+    """Return a warning that names islands, and how to ask for each of the two remedies."""
+    names = ", ".join(show(node) for node in islands[:SHOWN]) + (", .." if len(islands) > SHOWN else "")
+    places = "place has" if len(islands) == 1 else "places have"
     return (
-        f"{len(without):,} {places} no neighbour: {names}. Nothing is learned from neighbours there; "
-        'islands="nearest" joins each to its nearest place, islands="keep" leaves them as they are.'
+        f"{len(islands):,} {places} no neighbour: {names}. Nothing is learned from neighbours there; "
+        f"{nearest} joins each to its nearest place, {keep} leaves them as they are."
     )

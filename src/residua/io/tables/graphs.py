@@ -10,7 +10,7 @@ import pandas as pd
 from residua.atomic import PathLike
 from residua.graph import Graph
 from residua.io.tables.columns import NUMBERS, Table, and_more, as_text, short
-from residua.io.tables.maps import edge_table
+from residua.io.tables.maps import edge_table, is_way
 from residua.io.tables.recipe import Recipe, learn_features
 
 
@@ -61,6 +61,7 @@ class NodeData:
     left_out: dict[str, str]  # columns of the node table that are not used, and why
     edge_columns_left: list[str]
     notes: list[str]
+    neighbours: str | None = None  # on a map, the words that stand for an edge table
 
     @property
     def features(self) -> pd.DataFrame | None:
@@ -134,7 +135,9 @@ def _read(nodes: Table, edges: Table, recipe: Recipe, y: np.ndarray, skip: bool,
     graph, notes = _graph(nodes, edges, recipe, skip)
     X, filled, more = recipe.encode(nodes)
     used = {recipe.source, recipe.to, recipe.weight, recipe.edge_type}
-    return NodeData(graph, X, y, recipe, filled, left_out, [c for c in edges.columns if c not in used], notes + more)
+    unused = [c for c in edges.columns if c not in used]
+    words = str(edges.path) if is_way(edges.path) else None
+    return NodeData(graph, X, y, recipe, filled, left_out, unused, notes + more, words)
 
 
 def _names(nodes: Table, edges: Table, columns: Columns) -> Recipe:

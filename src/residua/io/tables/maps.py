@@ -9,8 +9,9 @@ from typing import Any
 import pandas as pd
 import scipy.sparse as sp
 
+from residua.caller import warn
 from residua.graph import Graph
-from residua.graph.places import WAYS
+from residua.graph.places import WAYS, name_islands
 from residua.io.tables.columns import Table, as_text, short
 from residua.maps import KINDS, is_map, read_map
 
@@ -28,10 +29,7 @@ def read_way(text: str) -> dict[str, Any]:
     how, _, number = first.partition(":")
     found: dict[str, Any] = {"how": how, "islands": islands or "warn"}
     if islands not in ("", "nearest", "keep") or (number and how not in ("knn", "distance")):
-        raise ValueError(
-            f"edges {text!r} is unknown; give an edge table or, for a map, queen, rook, knn:4 or distance:5000, with "
-            ",nearest behind it to join islands to their nearest place."
-        )
+        raise ValueError(_unknown(text))
     if number:
         name, read = ("k", int) if how == "knn" else ("distance", float)
         try:
@@ -41,9 +39,18 @@ def read_way(text: str) -> dict[str, Any]:
     return found
 
 
+def _unknown(text: str) -> str:
+    return (
+        f"edges {text!r} is unknown; give an edge table or, for a map, queen, rook, knn:4 or distance:5000, with "
+        ",nearest behind it to join islands to their nearest place, or ,keep to leave them without a note."
+    )
+
+
 def edge_table(edges: PathLike, nodes: Table, id_column: str, missing: tuple[str, ...]) -> Table:
     """Return the edge table of a file, or the neighbours on the map that the node table came from."""
     if not is_way(edges):
+        if is_map(nodes.path) and not Path(edges).exists():
+            raise ValueError(_unknown(str(edges)))
         return Table.read(edges, missing)
     if not is_map(nodes.path):
         raise ValueError(f"edges {str(edges)!r} needs a map, and {nodes.path} is none; give {KINDS}, or an edge table.")
@@ -52,9 +59,21 @@ def edge_table(edges: PathLike, nodes: Table, id_column: str, missing: tuple[str
     twice = ids.duplicated()
     if twice.any():
         raise ValueError(f"{nodes.path} has id {short(ids[twice].iloc[0])} more than once; name the id column: --id.")
-    A = sp.triu(Graph.from_geopandas(places.set_axis(ids.to_numpy()), **read_way(str(edges))).adjacency()).tocoo()
+    A = sp.triu(_neighbours(places.set_axis(ids.to_numpy()), str(edges)).adjacency()).tocoo()
     frame = pd.DataFrame({"source": ids.to_numpy()[A.row], "target": ids.to_numpy()[A.col]})
     return Table(Path(str(edges)), frame, None, missing)
+
+
+def _neighbours(places: Any, words: str) -> Graph:
+    """Return the graph of a map; a warning of islands has the words of the command line, not those of Python."""
+    way = read_way(words)
+    if way["islands"] != "warn":
+        return Graph.from_geopandas(places, **way)
+    graph = Graph.from_geopandas(places, **way | {"islands": "keep"})
+    islands = graph.nodes[graph.degree == 0]
+    if len(islands):
+        warn(name_islands(islands, f"{words},nearest", f"{words},keep"))
+    return graph
 
 
 def on_map(table: pd.DataFrame, polygons: PathLike, id_column: str) -> Any:
