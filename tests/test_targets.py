@@ -63,7 +63,7 @@ def test_each_target_is_as_if_it_were_fitted_by_itself_to_the_last_bit(name, pro
 def test_log_determinants_are_computed_once_for_targets_known_at_the_same_nodes(problem, monkeypatch):
     graph, X, _, y = problem
     made = []
-    monkeypatch.setattr("residua.estimator.Correlator", lambda *args: made.append(args) or Correlator(*args))
+    monkeypatch.setattr("residua.fitting.Correlator", lambda *args: made.append(args) or Correlator(*args))
     GraphRegressor("linear").fit(X, y, graph=graph)
     assert len(made) == 2  # a and b share one, c is known elsewhere
 

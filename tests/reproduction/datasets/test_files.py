@@ -1,6 +1,7 @@
 """Where files come from: one's own folder, or verified downloads into a cache."""
 
 import hashlib
+import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -87,6 +88,16 @@ def test_a_download_with_a_wrong_checksum_leaves_nothing_behind(server):
     with pytest.raises(FileNotFoundError, match=r"could not be downloaded \(its checksum is wrong\)"):
         files.find_file(NAME)
     assert not [path for path in files.cache_folder().rglob("*") if path.is_file()]
+
+
+@pytest.mark.usefixtures("server")
+def test_what_killed_downloads_left_is_taken_away_in_every_folder():
+    for folder in (files.cache_folder(), (files.cache_folder() / NAME).parent):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "tmpleft").touch()
+        os.utime(folder / "tmpleft", (0, 0))
+    path = files.find_file(NAME)
+    assert [found for found in files.cache_folder().rglob("*") if found.is_file()] == [path]
 
 
 def test_a_damaged_file_in_the_cache_is_downloaded_anew(server):

@@ -100,6 +100,7 @@ def _download(name: str, progress: Progress | None) -> Path:
     folder = cache_folder()
     try:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        _sweep(folder)  # where pooch tries whether it may write
         _sweep((folder / name).parent)
         store = pooch.create(path=folder, base_url=BASE_URL, registry={name: checksums()[name]})
         bar: Any = _Bar(name, progress) if progress else False
