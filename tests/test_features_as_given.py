@@ -192,3 +192,13 @@ def test_the_graph_reaches_neighbour_features_inside_a_pipeline(training, tmp_pa
     assert_allclose(inside.predict(Z, graph=other), plain.predict(around, graph=other))
     inside.save(tmp_path / "model.residua")
     assert_array_equal(residua.load(tmp_path / "model.residua").predict(), inside.predict())
+
+
+def test_an_array_of_text_that_is_changed_after_the_fit_changes_no_model():
+    graph = residua.Graph.from_edges(np.arange(11), np.arange(1, 12))
+    X = np.array([[name, "x"] for name in "abcabcabcabc"], dtype=object)
+    y = np.r_[np.arange(10.0) ** 2 % 7, np.nan, np.nan]
+    base = make_pipeline(OneHotEncoder(handle_unknown="ignore"), Ridge())
+    model = GraphRegressor(base, training="post-hoc", folds=3).fit(X, y, graph=graph)
+    X[:] = "c"
+    assert_array_equal(model.X_[:3, 0], ["a", "b", "c"])

@@ -219,7 +219,7 @@ def _as_given(X: Any) -> Any:
     if isinstance(X, pd.DataFrame):
         return in_rows(X)
     if isinstance(X, np.ndarray) and X.dtype.kind in "OUS" and X.ndim == 2:
-        return X
+        return X.copy()
     return np.ascontiguousarray(as_floats(X, "X", "encode text columns as numbers first"))
 
 

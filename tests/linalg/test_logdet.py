@@ -11,6 +11,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 import dense
 from graphs import CASES, grid, small_world
 from residua.linalg import Cholesky, Eigen, Lanczos, weighted_sum
+from residua.linalg.lanczos import Quadrature
+from residua.linalg.logdet import stochastic
 from residua.linalg.logdet.choice import auto
 
 EXACT = [Eigen(), Cholesky()]
@@ -253,3 +255,13 @@ def test_the_papers_check(control_variates, bar, subset):
     found = [s.prepare(PAPER.terms, U).value(np.array([0.999])).value for s in strategies]
     error = np.sqrt(np.mean((np.array(found) / expected - 1) ** 2))
     assert error < bar
+
+
+@pytest.mark.parametrize("apart", [2e-16, 1e-15, 1e-14])
+def test_nodes_that_differ_by_rounding_are_one_node_of_the_polynomial(apart):
+    """A slope through two such nodes would turn the rounding of f into anything."""
+    nodes = np.array([[0.5, 0.5 + apart, 0.5 - apart, -0.5, -0.5 + apart]])
+    found, merged = (
+        stochastic._polynomial_fit(Quadrature(places, np.ones((1, 5))), 5) for places in (nodes, np.round(nodes, 3))
+    )
+    assert_allclose(found, merged, atol=1e-10)
