@@ -30,6 +30,7 @@ Output = partial(Option, "--output", "-o")
 Seed = Annotated[int, Option(min=0, help="Seed of everything random.")]
 Json = Annotated[bool, Option("--json", help="Print JSON.")]
 Trust = Annotated[bool, Option("--trust", help="The file has trees, and I know where it comes from.")]
+Units = Annotated[bool, Option("--units", help="Numbers may have a unit or a currency: 652 m², $1,200, 45 %.")]
 SkipUnknown = Annotated[bool, Option("--skip-unknown", help="Leave out edges to nodes not in the node table.")]
 ASKED = {  # which no default stands for
     "nodes": Annotated[Path, Argument(help="Node table, CSV, Parquet or a map (GeoPackage ..): a line for each node.")],
@@ -52,6 +53,8 @@ NAMES = {
     "weight": "Column with the weights of the edges; by default all 1.",
     "edge_type": "Column with the types of the edges; by default there is one.",
     "missing": "Words that mean an empty cell, with commas: NA,n/a.",
+    "thousands": "Mark between thousands, as in 358,001; by default none.",
+    "decimal": "Decimal mark, . or ,; by default a point.",
 }
 OF_NETWORKS = {"training": "joint", "ensemble": 1, "checkpoint": None, "device": "cpu"}  # options with their defaults
 LISTS = ("features", "categorical", "exclude", "missing")
@@ -83,6 +86,7 @@ def of_tables(command: Callable[..., None]) -> Callable[..., None]:
     for name, text in NAMES.items():
         kind = Annotated[str | None, Option(f"--{name.replace('_', '-')}", help=text)]
         shared.append(Parameter(name, annotation=kind, default=None))
+    shared.append(Parameter("units", annotation=Units, default=False))
     shared.append(Parameter("skip_unknown", annotation=SkipUnknown, default=False))
 
     @wraps(command)

@@ -67,6 +67,8 @@ def check_options(given: Columns, parameters: dict[str, Any]) -> None:
         ("edge-type", given.edge_type, "on a cluster all edges count alike: leave it out."),
         ("categorical", given.categorical, numbers),
         ("missing", given.missing, numbers),
+        *((name, getattr(given, name), numbers) for name in ("thousands", "units")),
+        ("decimal", given.decimal != ".", numbers),
         ("exclude", given.exclude and given.features is None, "on a cluster name the columns to use: --features."),
     ):
         if refused:

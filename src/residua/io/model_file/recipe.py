@@ -9,6 +9,7 @@ import numpy as np
 
 from residua.io.model_file.container import damaged
 from residua.io.model_file.values import Table, read_number
+from residua.io.tables.numerals import Notation
 from residua.io.tables.recipe import Recipe
 
 
@@ -19,6 +20,7 @@ def unpack_recipe(table: Table, names: np.ndarray | None) -> Recipe:
         **{name: table.need(name, str) for name in ("id", "target", "source", "to")},
         **{name: table.need(name, str, type(None)) for name in ("weight", "edge_type")},
         missing=_texts(table.need("missing", list)),
+        **_numerals(table),
         medians={name: read_number(value) for name, value in medians.items()},
         values={name: _texts(value) for name, value in values.items()},
     )
@@ -27,6 +29,18 @@ def unpack_recipe(table: Table, names: np.ndarray | None) -> Recipe:
     if recipe.feature_names != ([] if names is None else list(names)):
         raise damaged("recipe makes other features than the model has")
     return recipe
+
+
+def _numerals(table: Table) -> dict[str, Any]:
+    """Return how numbers are written, of which older files say nothing."""
+    found = {name: table[name] for name in ("thousands", "decimal", "units") if name in table}
+    try:
+        Notation(**found)
+    except (ValueError, TypeError):
+        raise damaged("recipe has marks of numbers that are unknown") from None
+    if type(found.get("units", False)) is not bool:
+        raise damaged("recipe has marks of numbers that are unknown")
+    return found
 
 
 def _texts(values: Any) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import difflib
 import math
 import shlex
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ import pandas as pd
 from residua.atomic import PathLike
 from residua.graph.ids import rounded, show
 from residua.io.tables.files import line_of, read_file
+from residua.io.tables.numerals import Notation, advice
 from residua.validation import one_line, printable
 
 NUMBERS, TEXT, EMPTY, OTHER = "numbers", "text", "empty", "other"  # what is in a column
@@ -26,19 +27,16 @@ CODE = r"[+-]?0\d+"  # digits after a zero are a code, not a number
 
 @dataclass(frozen=True)
 class Table:
-    """A file and its columns.
-
-    ``missing`` are words that stand for an empty cell, except among ids.
-    """
+    """A file and its columns, and how its cells are written; words for an empty cell are none among ids."""
 
     path: Path
     frame: pd.DataFrame
     separator: str | None  # None: Parquet
-    missing: tuple[str, ...] = ()
+    notation: Notation = field(default_factory=Notation)
 
     @classmethod
-    def read(cls, path: PathLike, missing: tuple[str, ...] = ()) -> Table:
-        return cls(Path(path), *read_file(Path(path)), missing)
+    def read(cls, path: PathLike, notation: Notation | None = None) -> Table:
+        return cls(Path(path), *read_file(Path(path)), notation or Notation())
 
     @property
     def columns(self) -> list[str]:
@@ -67,7 +65,8 @@ class Table:
         cells = _values(self.frame[column])
         if cells.dtype == object and pd.api.types.infer_dtype(cells) == "decimal":
             cells = cells.astype(float)
-        return cells.mask(cells.isin(self.missing)) if self.missing and _is_text(cells) else cells
+        missing = self.notation.missing
+        return cells.mask(cells.isin(missing)) if missing and _is_text(cells) else cells
 
     def ids(self, column: str) -> pd.Series:
         """Return the column as ids: int64 where the file says that they are whole, else text as it is written."""
@@ -84,11 +83,13 @@ class Table:
         cells = self.cells(column)
         if not (pd.api.types.is_numeric_dtype(cells.dtype) or _is_text(cells) or cells.isna().all()):
             raise ValueError(f"{self.path} column {column!r} holds {cells.dtype}, not numbers; give numbers{remedy}.")
-        values = _parsed(cells)
+        values = self.notation.parse(cells)
         wrong = ~np.isfinite(values) & ~cells.isna().to_numpy()
         if wrong.any() and not np.isfinite(values).any() and not settled:
             found = f"text such as {short(cells[wrong].iloc[0])}, not numbers"
-            raise ValueError(f"{self.path} column {column!r} holds {found}; name another column.")
+            read = self.advice(column)
+            other = f"it looks like numbers: {read}; or name another column." if read else "name another column."
+            raise ValueError(f"{self.path} column {column!r} holds {found}; {other}")
 
         def problem(row: int) -> str:
             word, empty = str(cells.iloc[row]), f"leave the cell empty{' (null)' if self.separator is None else ''}"
@@ -96,7 +97,8 @@ class Table:
             if not settled:
                 can_be_named = word == word.strip() and word.isprintable() and 0 < len(word) <= LONGEST_WORD
                 named = f", or say that the word means empty: --missing {as_option(word)}" if can_be_named else ""
-                ways = f"{empty}{named}{remedy}"
+                read = self.advice(column)
+                ways = f"or as it is: {read}{remedy}" if read else f"{empty}{named}{remedy}"
             return f"{short(cells.iloc[row])} is not a number{and_more(wrong)}; write a number, {ways}."
 
         self.refuse(wrong, column, problem)
@@ -105,6 +107,12 @@ class Table:
     def text(self, column: str) -> pd.Series:
         """Text as it is written, missing where a cell is empty."""
         return as_text(self.cells(column))
+
+    def advice(self, column: str) -> str:
+        """Return which options read a column of text that looks like numbers; empty where it does not."""
+        cells = self.cells(column)
+        codes = not _is_text(cells) or cells.dropna().str.fullmatch(CODE).any()
+        return "" if codes else advice(cells, self.notation)
 
     def kind(self, column: str) -> str:
         """What is in a column: numbers, text, nothing, or something else such as dates or lists.
@@ -118,7 +126,9 @@ class Table:
         if not _is_text(cells):
             real = pd.api.types.is_numeric_dtype(cells.dtype) and not pd.api.types.is_complex_dtype(cells.dtype)
             return NUMBERS if real else OTHER
-        numeric = 2 * np.isfinite(_parsed(known)).sum() >= len(known) and not known.str.fullmatch(CODE).any()
+        numeric = (
+            2 * np.isfinite(self.notation.parse(known)).sum() >= len(known) and not known.str.fullmatch(CODE).any()
+        )
         return NUMBERS if numeric else TEXT
 
 
@@ -144,11 +154,6 @@ def _is_text(cells: pd.Series) -> bool:
     if pd.api.types.is_object_dtype(cells.dtype):
         return all(isinstance(value, str) for value in cells.dropna())
     return pd.api.types.is_string_dtype(cells.dtype)
-
-
-def _parsed(cells: pd.Series) -> np.ndarray:
-    """Floats; NaN where a cell is empty or no number."""
-    return pd.to_numeric(cells, errors="coerce").to_numpy(float, na_value=np.nan)
 
 
 def as_option(word: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 import pandas as pd
@@ -11,6 +11,7 @@ from residua.atomic import PathLike
 from residua.graph import Graph
 from residua.io.tables.columns import NUMBERS, Table, and_more, as_text, short
 from residua.io.tables.maps import edge_table, is_way
+from residua.io.tables.numerals import Notation
 from residua.io.tables.recipe import Recipe, learn_features
 
 
@@ -32,6 +33,10 @@ class Columns:
         Columns of the edge table.
     missing : tuple of str
         Words that stand for an empty cell.
+    thousands, decimal : str
+        The mark between thousands, empty for none, and the decimal mark.
+    units : bool
+        Whether a unit or a currency may stand beside a number.
     skip_unknown : bool
         Leave out edges to nodes that are not in the node table.
     """
@@ -46,6 +51,9 @@ class Columns:
     weight: str | None = None
     edge_type: str | None = None
     missing: tuple[str, ...] = ()
+    thousands: str = ""
+    decimal: str = "."
+    units: bool = False
     skip_unknown: bool = False
 
 
@@ -71,8 +79,8 @@ class NodeData:
 
 def read_tables(nodes: PathLike, edges: PathLike, columns: Columns) -> NodeData:
     """Read both files, and learn how to encode the features."""
-    node_table = Table.read(nodes, columns.missing)
-    edges_table = edge_table(edges, node_table, _named(node_table, columns.id, "--id", "id", 0), columns.missing)
+    node_table = Table.read(nodes, Notation(columns.missing, columns.thousands, columns.decimal, columns.units))
+    edges_table = edge_table(edges, node_table, _named(node_table, columns.id, "--id", "id", 0))
     recipe = _names(node_table, edges_table, columns)
     y = node_table.numbers(recipe.target, "; an empty cell is a node whose label is unknown")
     recipe, left_out = learn_features(recipe, node_table, columns)
@@ -81,10 +89,8 @@ def read_tables(nodes: PathLike, edges: PathLike, columns: Columns) -> NodeData:
 
 def read_again(nodes: PathLike, edges: PathLike, recipe: Recipe, skip_unknown: bool = False) -> NodeData:
     """Read other files as those of a fit were read; labels in the target column, if it is there, are known."""
-    node_table = Table.read(nodes, recipe.missing)
-    edges_table = edge_table(
-        edges, node_table, node_table.need(recipe.id, "the id column of the model"), recipe.missing
-    )
+    node_table = Table.read(nodes, recipe.notation)
+    edges_table = edge_table(edges, node_table, node_table.need(recipe.id, "the id column of the model"))
     for column in (recipe.source, recipe.to, recipe.weight, recipe.edge_type):
         if column is not None:
             edges_table.need(column, "a column of the model's edges")
@@ -95,7 +101,7 @@ def read_again(nodes: PathLike, edges: PathLike, recipe: Recipe, skip_unknown: b
 
 def read_labels(path: PathLike, graph: Graph, recipe: Recipe) -> np.ndarray:
     """Read labels (n,) of some nodes of a graph, from a table with an id and a target column; NaN elsewhere."""
-    table = Table.read(path, recipe.missing)
+    table = Table.read(path, recipe.notation)
     ids, nodes = _unique_alike(table, table.need(recipe.id, "the id column of the model"), graph)
     labels = table.numbers(table.need(recipe.target, "the target of the model"), settled=True)
     if np.isnan(labels).all():
@@ -114,7 +120,7 @@ def rows_like(path: PathLike, graph: Graph, recipe: Recipe | None, numbers: tupl
 
     Columns of numbers come as such, and others as text; those named in ``numbers`` have to be numbers.
     """
-    nodes = Table.read(path, recipe.missing if recipe else ())
+    nodes = Table.read(path, recipe.notation if recipe else None)
     id_column = nodes.need(recipe.id, "the id column of the model") if recipe else _named(nodes, None, "--id", "id", 0)
     ids, wanted = _unique_alike(nodes, id_column, graph)
     rows = ids.get_indexer(wanted)
@@ -155,7 +161,7 @@ def _names(nodes: Table, edges: Table, columns: Columns) -> Recipe:
     for column, option in ((columns.weight, "--weight"), (columns.edge_type, "--edge-type")):
         if column is not None:
             edges.need(column, option)
-    return Recipe(id_column, target, source, to, columns.weight, columns.edge_type, columns.missing)
+    return Recipe(id_column, target, source, to, columns.weight, columns.edge_type, **asdict(nodes.notation))
 
 
 def _named(table: Table, given: str | None, option: str, usual: str, place: int) -> str:

@@ -46,12 +46,12 @@ def _unknown(text: str) -> str:
     )
 
 
-def edge_table(edges: PathLike, nodes: Table, id_column: str, missing: tuple[str, ...]) -> Table:
+def edge_table(edges: PathLike, nodes: Table, id_column: str) -> Table:
     """Return the edge table of a file, or the neighbours on the map that the node table came from."""
     if not is_way(edges):
         if is_map(nodes.path) and not Path(edges).exists():
             raise ValueError(_unknown(str(edges)))
-        return Table.read(edges, missing)
+        return Table.read(edges, nodes.notation)
     if not is_map(nodes.path):
         raise ValueError(f"edges {str(edges)!r} needs a map, and {nodes.path} is none; give {KINDS}, or an edge table.")
     places = read_map(nodes.path).geometry
@@ -61,7 +61,7 @@ def edge_table(edges: PathLike, nodes: Table, id_column: str, missing: tuple[str
         raise ValueError(f"{nodes.path} has id {short(ids[twice].iloc[0])} more than once; name the id column: --id.")
     A = sp.triu(_neighbours(places.set_axis(ids.to_numpy()), str(edges)).adjacency()).tocoo()
     frame = pd.DataFrame({"source": ids.to_numpy()[A.row], "target": ids.to_numpy()[A.col]})
-    return Table(Path(str(edges)), frame, None, missing)
+    return Table(Path(str(edges)), frame, None, nodes.notation)
 
 
 def _neighbours(places: Any, words: str) -> Graph:

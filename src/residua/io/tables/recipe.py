@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from residua.io.tables.columns import EMPTY, NUMBERS, OTHER, TEXT, Table, as_option, shown
+from residua.io.tables.numerals import Notation
 
 if TYPE_CHECKING:
     from sklearn.compose import ColumnTransformer
@@ -42,6 +43,8 @@ class Recipe:
         Columns of the edge table.
     missing : tuple of str
         Words that stand for an empty cell.
+    thousands, decimal, units : str, str, bool
+        How numbers are written, as in ``Notation``.
     medians : dict of str to float
         The median of each column of numbers, by its name.
     values : dict of str to tuple of str
@@ -55,8 +58,16 @@ class Recipe:
     weight: str | None = None
     edge_type: str | None = None
     missing: tuple[str, ...] = ()
+    thousands: str = ""
+    decimal: str = "."
+    units: bool = False
     medians: dict[str, float] = field(default_factory=dict)
     values: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def notation(self) -> Notation:
+        """How cells are written."""
+        return Notation(self.missing, self.thousands, self.decimal, self.units)
 
     @property
     def feature_names(self) -> list[str]:
@@ -119,6 +130,10 @@ def learn_features(recipe: Recipe, nodes: Table, columns: Columns) -> tuple[Reci
             left_out[column] = "not among --features"
             continue
         as_text = column in columns.categorical
+        if not as_text and nodes.kind(column) == TEXT and (read := nodes.advice(column)):
+            raise ValueError(
+                f"{nodes.path} column {column!r} is text that looks like numbers: {read}{other_reading(column)}."
+            )
         kind, reason = _kind_of_feature(nodes, column, features is not None, as_text)
         if not reason:
             chosen[kind].append(column)
