@@ -18,7 +18,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.special import erf, ndtr
 from scipy.stats import norm
-from sklearn.metrics import r2_score, root_mean_squared_error
 
 from residua.arrays import as_floats
 from residua.graph import Graph
@@ -59,6 +58,8 @@ def r2(y: ArrayLike, prediction: ArrayLike) -> float:
     y, prediction = _known(y, prediction=prediction)
     if np.ptp(y) == 0:
         raise ValueError(f"y is {y[0]} at all {len(y)} known nodes, so R2 is undefined; use rmse.")
+    from sklearn.metrics import r2_score  # here: a fit has no use for it, and it takes a while to load
+
     return float(r2_score(*_near_one(y, prediction)[0]))
 
 
@@ -82,6 +83,8 @@ def rmse(y: ArrayLike, prediction: ArrayLike) -> float:
     """
     y, prediction = _known(y, prediction=prediction)
     columns, power = _near_one(y, prediction)
+    from sklearn.metrics import root_mean_squared_error
+
     return float(np.ldexp(root_mean_squared_error(*columns), power))
 
 

@@ -32,7 +32,8 @@ class Pattern:
     """
 
     def __init__(self, A: sp.csc_array):
-        self.colptr, self.rows = _symbolic(A.indptr, A.indices)
+        # Integers of one width, whichever scipy chose: compiled once.
+        self.colptr, self.rows = _symbolic(*(a.astype(np.int64, copy=False) for a in (A.indptr, A.indices)))
         self.work = float((np.diff(self.colptr).astype(float) ** 2).sum())
 
     def factor(self, A: sp.csc_array) -> LDL:
