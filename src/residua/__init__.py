@@ -14,6 +14,7 @@ logging.getLogger(__name__).addHandler(logging.NullHandler())  # silent, unless 
 
 # Loaded on first use, so that ``import residua`` and ``residua --help`` are quick.
 _NAMES = {
+    "residua.automatic": ("best",),
     "residua.average": ("Average",),
     "residua.bases.neighbours": ("NeighbourFeatures",),
     "residua.bases.networks.settings": ("Network",),
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from residua import model_selection as model_selection
     from residua import nn as nn
     from residua import plot as plot
+    from residua.automatic import best as best
     from residua.average import Average as Average
     from residua.bases.neighbours import NeighbourFeatures as NeighbourFeatures
     from residua.bases.networks.settings import Network as Network

@@ -13,9 +13,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from scipy.optimize import nnls
 
 from residua import Average, GraphRegressor, NeighbourFeatures
+from residua.automatic import resampled_weights
 from residua.datasets import Dataset, load_transport
 from residua.reproduction import paper, sets, spins, transductive
 from residua.reproduction.neighbour_labels import neighbour_labels
@@ -41,7 +41,6 @@ CHOSEN, AVERAGE = "chosen", "average"
 PAPER = "paper's C-GNN"  # by the authors' protocol, on the same splits
 BEST = "best"  # as Task.method: all our models
 WIDTHS = (64, 32)
-SAMPLES = 100  # of the validation labels, each with the weights that are best on it
 COMPARED = (
     "Test score (R2; share of right signs for ising and contacts), mean ± standard deviation over seeds; in "
     "parentheses the paper's C-GNN and that in the authors' logs, then ours minus the paper's, for income and "
@@ -229,23 +228,3 @@ def _fitted(task: Task, data: Dataset, split: Split) -> list[GraphRegressor]:
         model = make(task.setting == QUICK).set_params(random_state=task.seed)
         fitted.append(model.fit(seen[sees], known, graph=graph))
     return fitted
-
-
-def resampled_weights(predictions: np.ndarray, y: np.ndarray, random_state: int) -> np.ndarray:
-    """Weights (K,) of predictions (K, m) of labels y (m,): the mean of those that are best on resamples of the labels.
-
-    A few hundred labels hardly tell good models apart: the best weights of one sample leave out models that another
-    would keep, their mean does not.
-    """
-    samples = np.random.default_rng(random_state).integers(len(y), size=(SAMPLES, len(y)))
-    return np.mean([best_weights(predictions[:, here], y[here]) for here in samples], axis=0)
-
-
-def best_weights(predictions: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Solve least squares with w >= 0 and sum w = 1."""
-    errors = (y - predictions).T
-    # A row that asks for sum w = 1. It only sets the length of w, so any scale serves; this one is well conditioned.
-    scale = np.linalg.norm(errors) or 1.0
-    rows = np.vstack([errors, np.full((1, len(predictions)), scale)])
-    weights, _ = nnls(rows, np.append(np.zeros(len(y)), scale))
-    return weights / weights.sum()
