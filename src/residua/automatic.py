@@ -69,7 +69,8 @@ def best(
     check_count(random_state, "random_state", 0)
     if not time_budget > 0:
         raise ValueError(f"time_budget={time_budget!r} must be a number of seconds above 0, such as {BUDGET:.0f}.")
-    begin, models, makers = time.process_time(), [], _candidates()
+    models: list[GraphRegressor] = []
+    begin, makers = time.process_time(), _candidates()
     with progress("trying bases", verbose) as advance:
         for k, (name, make) in enumerate(makers.items()):
             if models and time.process_time() - begin > time_budget:
