@@ -557,12 +557,12 @@ SHELL = [
         ("rank of a conformal width", "(count + 1) * coverage", "count * coverage"),
     ),
     *changes(
-        "metrics.py",
+        "metrics/scores.py",
         "tests/test_metrics.py::test_interval_score_is_lowest_for_the_interval_it_asks_for",
         ("penalty of a miss", "2 / (1 - coverage) * miss", "1 / (1 - coverage) * miss"),
     ),
     *changes(
-        "metrics.py",
+        "metrics/morans_i.py",
         "tests/test_metrics.py::test_morans_i_and_its_z_score_equal_full_enumeration_of_permutations",
         ("variance of Moran's I", "S2 = 4 * np.sum", "S2 = 2 * np.sum"),
     ),

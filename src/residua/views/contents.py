@@ -14,7 +14,7 @@ import numpy as np
 from residua.diagnosis import Diagnosis
 from residua.estimator import GraphRegressor
 from residua.graph import Graph
-from residua.metrics import values_and_weights
+from residua.metrics.morans_i import values_and_weights
 from residua.validation import check_fitted
 
 COVERAGE = 0.9
