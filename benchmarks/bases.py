@@ -51,7 +51,7 @@ class Score(NamedTuple):
     r2: float
     nll: float  # Gaussian
     gaussian: float  # share that 90 % intervals cover
-    conformal: float
+    jackknife: float
     fit_seconds: float  # of CPU
     seconds: float  # to fit and predict
 
@@ -79,7 +79,7 @@ def score(name: str, data: Dataset, seed: int) -> Score:
     std = model.predict(return_std=True)[1]
     covered = [
         metrics.coverage(truth, *model.predict_interval(coverage=COVERAGE, method=how))
-        for how in ("gaussian", "conformal")
+        for how in ("gaussian", "jackknife")
     ]
     there = ~np.isnan(truth)
     nll = metrics.gaussian_nll(truth[there], mean[there], std[there])
@@ -96,8 +96,8 @@ def details(base: str, sets: list[str], found: np.ndarray) -> str:
     """A row for each data set."""
     rows = []
     for name, scores in zip(sets, found, strict=True):
-        r2, nll, gaussian, conformal, fit_seconds, _ = scores.mean(axis=0)
-        covered = f"{100 * gaussian:.1f} | {100 * conformal:.1f}"
+        r2, nll, gaussian, jackknife, fit_seconds, _ = scores.mean(axis=0)
+        covered = f"{100 * gaussian:.1f} | {100 * jackknife:.1f}"
         rows.append(f"| {name} | {base} | {r2:.3f} | {nll:.3f} | {covered} | {fit_seconds:.2f} |")
     return "\n".join(rows)
 
@@ -120,7 +120,7 @@ def main() -> None:
         found[base] = np.array([[score(base, loaded[d], seed) for seed in seeds] for d in sets])
         print(summary(base, found[base]), flush=True)
     if arguments.details:
-        print("\n| data | base | R2 | NLL | Gaussian 90 % | conformal 90 % | CPU s to fit |\n|" + "---|" * 7)
+        print("\n| data | base | R2 | NLL | Gaussian 90 % | jackknife 90 % | CPU s to fit |\n|" + "---|" * 7)
         for k, name in enumerate(sets):
             print("\n".join(details(base, [name], found[base][k : k + 1]) for base in bases))
 

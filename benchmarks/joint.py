@@ -2,7 +2,7 @@
 
     python -m benchmarks.joint [--first-seed 41] [--seeds 10] [--data election] [--bases "trees;trees, post hoc"]
 
-60 % of the labels are known, half of the others are predicted and scored: R2, coverage of Gaussian and conformal 90 %
+60 % of the labels are known, half of the others are predicted and scored: R2, coverage of Gaussian and jackknife 90 %
 intervals, negative log-likelihood and CRPS of labels in units of their standard deviation, CPU seconds of fit, means,
 standard deviations and intervals. Features are the plain ones. Settings were chosen on seeds from 100 on.
 RESIDUA_DATA has to name the folder of the data files.
@@ -40,7 +40,7 @@ BASES = {
     **{f"{name}, joint": (base, "joint") for name, base in REGRESSORS.items()},
     **{f"{name}, post hoc": (base, "post-hoc") for name, base in REGRESSORS.items()},
 }
-SCORES = ("R2", "Gaussian 90 %", "conformal 90 %", "NLL", "CRPS", "CPU s")
+SCORES = ("R2", "Gaussian 90 %", "jackknife 90 %", "NLL", "CRPS", "CPU s")
 COVERAGE = 0.9
 
 

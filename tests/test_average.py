@@ -62,7 +62,7 @@ def test_one_model_and_copies_of_one_model_change_nothing(models):
         np.testing.assert_allclose(end, other)
 
 
-def test_the_conformal_width_is_that_of_the_weighted_errors(models):
+def test_the_jackknife_width_is_that_of_the_weighted_errors(models):
     """The errors of the average itself, of labels that each model predicts from all the others."""
     weights, y = np.array([0.7, 0.1, 0.2]), models[0].y_
     known = ~np.isnan(y)
@@ -102,7 +102,7 @@ def test_intervals_of_the_average_cover():
         graph, X, truth, y = problem(seed=seed)
         fitted = [GraphRegressor(b).fit(X, y, graph=graph) for b in ("linear", DecisionTreeRegressor(max_depth=5))]
         average, unknown = Average(fitted), np.isnan(y)
-        for method in ("conformal", "gaussian"):
+        for method in ("jackknife", "gaussian"):
             low, high = average.predict_interval(coverage=0.9, method=method)
             covered.append(metrics.coverage(truth[unknown], low[unknown], high[unknown]))
     assert np.mean(covered) == pytest.approx(0.9, abs=0.03)

@@ -121,6 +121,33 @@ def test_warnings_become_notes_told_once():
     assert "components have no label" in found.notes[0]
 
 
+def table(split, **r2):
+    """A comparison of made-up scores, two splits of each method."""
+    rows = [
+        comparison.Row(
+            f"{base}, learned", base, "learned", tuple(comparison.Score(r, 1.0, 0.9, 1.0, 0.0) for r in each)
+        )
+        for base, each in r2.items()
+    ]
+    return comparison.Comparison(rows, split, 2, 100, 25)
+
+
+def test_a_blocked_split_says_what_to_take_where_regions_are_missing_and_why():
+    clear = table("blocked", linear=(0.30, 0.42), hops=(0.05, 0.13), mlp=(0.2, 0.3))
+    assert clear.advice == (
+        "Where regions are missing, take linear, learned: R2 0.360 in regions left out, against 0.250 of mlp, learned, "
+        "the best of another base."
+    )
+    close = table("blocked", linear=(0.30, 0.42), hops=(0.45, 0.29))
+    assert close.best.base == "hops"
+    assert close.advice.startswith(
+        "Where regions are missing, take linear, learned: R2 0.360 in regions left out; hops"
+    )
+    ahead = table("blocked", linear=(0.30, 0.42), hops=(0.50, 0.61))
+    assert ahead.advice.startswith("Where regions are missing, take hops, learned: R2 0.555")
+    assert table("random", linear=(0.30, 0.42)).advice == ""
+
+
 @pytest.mark.parametrize(
     "wrong", [{"split": "halves"}, {"splits": 0}, {"share": 1.0}, {"bases": ["forest"]}, {"random_state": -1}]
 )

@@ -10,8 +10,9 @@ import pytest
 import null_data
 from graphs import grid, small_world
 from residua import Graph, GraphRegressor, Network
-from residua.diagnosis import LEVELS, _cause, _remote
+from residua.diagnosis import LEVELS, _cause
 from residua.field.profile import Profile
+from residua.graph.regions import remote
 from true_draws import fitted, problem
 
 
@@ -80,7 +81,7 @@ def test_diagnosis_tells_of_labels_missing_by_region_and_not_at_random():
     for share in (0.02, 0.1, 0.5, 0.9):
         for seed in range(20):
             case = grid(20, 20, share, seed)
-            assert _remote(case.graph, case.labelled) is None
+            assert remote(case.graph, case.labelled) is None
 
 
 def test_a_node_is_no_neighbour_of_its_own():
@@ -88,7 +89,7 @@ def test_a_node_is_no_neighbour_of_its_own():
     path = Graph.from_edges(np.r_[at[:-1], at], np.r_[at[1:], at], np.full(199, 0.1), nodes=at)
     known = (at % 2 == 0) & (at < 60)
     # No known node has a known neighbour, so no unknown one is worse off.
-    assert _remote(path, known) is None
+    assert remote(path, known) is None
 
 
 # Independent noise

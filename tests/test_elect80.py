@@ -45,7 +45,7 @@ def test_few_labels_on_a_wide_map_are_fitted_as_by_solving_for_each_alpha(seed):
     assert fit.alpha["edge"] == pytest.approx(solved.alpha["edge"], abs=1e-6)
 
 
-def test_conformal_intervals_cover_nine_in_ten():
+def test_jackknife_intervals_cover_nine_in_ten():
     covered = []
     for seed in range(10):
         y, test = split(seed)

@@ -187,7 +187,7 @@ def test_gaussian_interval_is_mean_and_spread():
     assert_allclose(upper, mean + 1.959964 * std, atol=1e-6)
 
 
-def test_conformal_interval_covers_the_left_out_labels_at_the_asked_rate():
+def test_jackknife_interval_covers_the_left_out_labels_at_the_asked_rate():
     case, X, _, y = problem()
     model = GraphRegressor("linear").fit(X, y, graph=case.graph)
     mean, std = model.predict(return_std=True, known="predict")

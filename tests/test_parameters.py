@@ -47,7 +47,7 @@ def answers(model, tmp_path):
         "mean": mean,
         "std": std,
         "left out": np.array(left_out),
-        "intervals": np.array([model.predict_interval(method=m) for m in ("conformal", "gaussian")]),
+        "intervals": np.array([model.predict_interval(method=m) for m in ("jackknife", "gaussian")]),
         "later labels": np.array(model.predict(y=later, return_std=True)),
         "another graph": np.array(model.predict(*there, graph=other.graph, return_std=True)),
         "draws": model.sample(2),

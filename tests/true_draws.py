@@ -14,7 +14,7 @@ from graphs import Case, grid, small_world
 from residua import GraphRegressor
 from residua.diagnosis import LEVELS
 
-KINDS = ("gaussian", "conformal")
+KINDS = ("gaussian", "jackknife")
 # alpha and beta are fitted and taken as known, which costs intervals this much at 180 labels.
 PLUGGED_IN = 0.01
 LEAST = 12  # draws, for a spread between them

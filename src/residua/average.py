@@ -9,6 +9,7 @@ were left out: models that err together gain little, models that err apart gain 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,10 @@ import numpy as np
 from residua.arrays import as_floats
 from residua.caller import warn
 from residua.estimator import GraphRegressor
+from residua.field.leave_block_out import LeaveBlockOut, draw_blocks, leave_block_out
 from residua.graph import Graph
 from residua.graph.graph import same_graph
+from residua.graph.regions import Missing, seen_missing
 from residua.linalg.workspace import Workspace, cached_property
 from residua.predictor import Predictor
 from residua.validation import check_fitted
@@ -130,6 +133,35 @@ class Average(Predictor, Workspace):
     def _scores(self) -> np.ndarray | None:
         error, std = self._left_out
         return None if error.shape[1] < FEW else np.abs(self.weights @ error) / self._combined(std)
+
+    def _blocks(self, missing: Missing | None) -> LeaveBlockOut | None:
+        return self._own_blocks if missing is None else self._combined_blocks(missing)
+
+    @cached_property
+    def _own_blocks(self) -> LeaveBlockOut | None:
+        missing = seen_missing(self.graph_, ~np.isnan(self.y_))
+        return None if missing is None else self._combined_blocks(missing)
+
+    def _combined_blocks(self, missing: Missing) -> LeaveBlockOut:
+        """Return errors of the average at labels of blocks that all models have left out."""
+        fields = [model.field_ for model in self.models]
+        blocks = draw_blocks(fields[0], missing)
+        found = [leave_block_out(field, missing, blocks) for field in fields]
+        std = self._combined(np.sqrt(np.stack([one.variance for one in found])))
+        return replace(
+            found[0],
+            error=self.weights @ np.stack([one.error for one in found]),
+            variance=std**2,
+            unseen=np.logical_and.reduce([one.unseen for one in found]),
+            seconds=sum(one.seconds for one in found),
+        )
+
+    @property
+    def _seed(self) -> int:
+        return self.models[0].field_.random_state
+
+    def _refitted(self, y: np.ndarray) -> Average:
+        return Average([model._refitted(y) for model in self.models], self.weights)
 
     def __repr__(self) -> str:
         return f"Average([{', '.join(m.base_.name for m in self.models)}])"

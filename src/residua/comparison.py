@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from residua import metrics
-from residua.bases.registry import BASES, COMPARED, NETWORKS, networks_installed
+from residua.bases.registry import BASES, COMPARED, LINEAR, NETWORKS, networks_installed
 from residua.estimator import GraphRegressor
 from residua.extras import how_to_install
 from residua.graph import Graph
@@ -38,7 +38,7 @@ class Score:
     rmse : float
         Root mean squared error.
     coverage : float
-        Share inside 90 % conformal intervals.
+        Share inside 90 % jackknife intervals.
     width : float
         Mean width of those intervals.
     seconds : float
@@ -121,6 +121,30 @@ class Comparison:
     n_held_out: int
     skipped: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+
+    @property
+    def advice(self) -> str:
+        """What to take where regions are missing, and why; empty for a split that has no word on it."""
+        best = self.best
+        if self.split != "blocked" or best is None:
+            return ""
+        simple = [row for row in self.rows if row.scores and row.base in LINEAR and self._as_good(row, best)]
+        taken = max(simple, key=lambda row: row.mean("r2"), default=best)
+        why = f"R2 {taken.mean('r2'):.3f} in regions left out"
+        if taken is not best:
+            gap = f"{best.name} has {best.mean('r2'):.3f}, a lead within its standard error over {self.splits} splits"
+            return f"Where regions are missing, take {taken.name}, the simpler base: {why}; {gap}."
+        others = [row for row in self.rows if row.scores and row.base != best.base]
+        if others:
+            second = max(others, key=lambda row: row.mean("r2"))
+            why += f", against {second.mean('r2'):.3f} of {second.name}, the best of another base"
+        return f"Where regions are missing, take {best.name}: {why}."
+
+    def _as_good(self, row: Row, best: Row) -> bool:
+        """Whether the lead of the best method over another is within its standard error over the splits."""
+        lead = np.subtract(best.values("r2"), row.values("r2"))
+        error = float(np.std(lead, ddof=1) / np.sqrt(len(lead))) if len(lead) > 1 else 0.0
+        return bool(lead.mean() <= error)
 
     @property
     def best(self) -> Row | None:

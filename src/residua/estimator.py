@@ -23,8 +23,10 @@ from residua.by_id import whole_tables
 from residua.diagnosis import Diagnosis, diagnose
 from residua.field import CorrelationFit, Correlator
 from residua.field.fitted import FittedBase, FittedField, Leftover
+from residua.field.leave_block_out import LeaveBlockOut, leave_block_out
 from residua.fitting import Data, check_parameters, learn
 from residua.graph import Graph
+from residua.graph.regions import Missing
 from residua.linalg import Strategy
 from residua.predictor import Predictor
 from residua.summary import Summary, summarise
@@ -258,6 +260,20 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
 
     def _scores(self) -> np.ndarray:
         return self._field.prediction.scores
+
+    def _blocks(self, missing: Missing | None) -> LeaveBlockOut | None:
+        return self._field.left_out_blocks if missing is None else leave_block_out(self._field, missing)
+
+    @property
+    def _seed(self) -> int:
+        return self._field.random_state
+
+    def _refitted(self, y: np.ndarray) -> GraphRegressor:
+        field = self._field
+        X = field.X if field.n_features else None
+        if isinstance(X, np.ndarray) and field.feature_names is not None:
+            X = pd.DataFrame(X, columns=field.feature_names)
+        return clone(self).set_params(checkpoint=None).fit(X, y, graph=field.graph)
 
     def sample(
         self,

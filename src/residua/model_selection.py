@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.sparse.csgraph import breadth_first_order, dijkstra
 from sklearn.base import BaseEstimator
 
 from residua.arrays import as_floats
@@ -21,6 +20,7 @@ from residua.by_id import names_nodes, positions_of, shape_of
 from residua.caller import warn
 from residua.graph import Graph
 from residua.graph.alignment import align
+from residua.graph.regions import ball, hops_to
 from residua.validation import MIN_LABELS, check_count, check_graph, check_share
 
 Pair = tuple[np.ndarray, np.ndarray]
@@ -46,7 +46,7 @@ def held_out(graph: Graph, known: np.ndarray, split: str, share: float, rng: np.
     """
     total = int(known.sum())
     count = min(max(round(share * total), 2), total - MIN_LABELS)
-    order = rng.permutation(len(known)) if split == "random" else _ball(graph, known, count, rng)
+    order = rng.permutation(len(known)) if split == "random" else ball(graph, known, count, rng.permutation(len(known)))
     hidden = np.zeros(len(known), bool)
     hidden[order[known[order]][:count]] = True
     return hidden
@@ -231,28 +231,6 @@ class DistanceMatchedNodes(NodeSplit):
         if known.sum() - hidden.sum() < MIN_LABELS:
             raise ValueError("unknown nodes are farther from labels than known ones can be hidden; use BlockedNodes.")
         return hidden, _matched(hops_to(A, known & ~hidden), hidden, wanted, rng)
-
-
-def hops_to(A: Any, known: np.ndarray) -> np.ndarray:
-    """Return (n,) how many edges of the adjacency A lie between each node and the nearest known one; inf for none."""
-    return dijkstra(A, directed=False, indices=np.flatnonzero(known), unweighted=True, min_only=True)
-
-
-def _ball(graph: Graph, known: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
-    """Nodes from some node outward, on to other components until ``count`` of them are known."""
-    A = graph.adjacency()
-    left, found = np.ones(graph.n_nodes, bool), 0
-    parts: list[np.ndarray] = []
-    for node in rng.permutation(graph.n_nodes):
-        if found >= count:
-            break
-        if left[node]:
-            isolate = graph.degree[node] == 0
-            ball = np.array([node]) if isolate else breadth_first_order(A, node, False, return_predecessors=False)
-            left[ball] = False
-            found += int(known[ball].sum())
-            parts.append(ball)
-    return np.concatenate(parts)
 
 
 def _balls(A: Any, centres: np.ndarray, radii: np.ndarray) -> np.ndarray:

@@ -11,8 +11,17 @@ import pandas as pd
 
 from residua import metrics
 from residua.by_id import NAMED, index_of, labels_by_id, names_nodes, positions_of, whole_tables
+from residua.field.leave_block_out import LeaveBlockOut
 from residua.graph import Graph
-from residua.intervals import conformal_quantile, gaussian_width
+from residua.graph.regions import Missing, missing_regions, seen_missing
+from residua.intervals import (
+    LEFT_OUT,
+    METHODS,
+    gaussian_width,
+    jackknife_plus,
+    jackknife_quantile,
+    without_folds,
+)
 from residua.targets import by_target, side_by_side
 from residua.validation import check_choice, check_graph, check_share, check_together, check_values
 
@@ -45,6 +54,19 @@ class Predictor(ABC):
     @abstractmethod
     def _scores(self) -> np.ndarray | None:
         """Return absolute errors in standard deviations at labels out of sample; None where they are too few."""
+
+    @abstractmethod
+    def _blocks(self, missing: Missing | None) -> LeaveBlockOut | None:
+        """Return labels predicted without blocks like these regions; for None like those of the fit, if it has such."""
+
+    @property
+    @abstractmethod
+    def _seed(self) -> int:
+        """Return the seed of draws."""
+
+    @abstractmethod
+    def _refitted(self, y: np.ndarray) -> Predictor:
+        """Return a model of the same settings, fitted to labels y (n,) of the training graph."""
 
     @overload
     def predict(
@@ -155,7 +177,8 @@ class Predictor(ABC):
         *,
         graph: Graph | None = None,
         coverage: float = 0.9,
-        method: str = "conformal",
+        method: str = "jackknife",
+        left_out: str = "auto",
         nodes: Any = None,
     ) -> Vectors:
         """Return lower and upper ends of an interval for every node; both are the label at labelled nodes.
@@ -166,9 +189,14 @@ class Predictor(ABC):
             Other data, as in ``predict``.
         coverage : float
             Share of nodes that the intervals should cover, between 0 and 1.
-        method : "conformal" or "gaussian"
-            "conformal" widens the Gaussian interval until it covers the training labels, leave-one-out, so its
-            coverage does not rest on normality; "gaussian" takes the model at its word.
+        method : "jackknife", "jackknife+" or "gaussian"
+            "jackknife" (also "conformal") makes the Gaussian interval as wide, or as narrow, as covers the training
+            labels, leave-one-out; it does not rest on normality, and has no guarantee. "jackknife+" fits ten models
+            anew, each without a tenth of the labels, and covers with a probability of ``2 * coverage - 1`` at least (a
+            little less for few labels) if known nodes are a random sample. "gaussian" takes the model at its word.
+        left_out : "auto", "nodes" or "blocks"
+            What "jackknife" leaves out: single nodes; 40 blocks of labels that lie together as unknown nodes do; or
+            blocks only where unknown nodes are farther from labels than labels are from each other.
         nodes : ids (k,), optional
             Which nodes to return, in this order.
 
@@ -179,9 +207,25 @@ class Predictor(ABC):
         upper : (n,) array
             Upper ends.
         """
-        width = self.interval_width(coverage, method)
+        check_choice(method, METHODS, "method")
+        if method == "jackknife+":
+            return self._jackknife_plus(X, y, graph, coverage, nodes)
+        width = self.interval_width(coverage, method, left_out, y=y, graph=graph)
         mean, std = self.predict(X, y, graph=graph, return_std=True, nodes=nodes)
         return mean - width * std, mean + width * std
+
+    def _jackknife_plus(self, X: Any, y: Any, graph: Graph | None, coverage: float, nodes: Any) -> Vectors:
+        """Return the ends of the intervals of method="jackknife+"."""
+        check_share(coverage, "coverage")
+        if self.targets_ is not None:
+            return side_by_side(
+                [one._jackknife_plus(X, labels, graph, coverage, nodes) for one, labels in self._each(y)]
+            )
+        options: Any = {"graph": graph, "return_std": True, "nodes": nodes}
+        found = without_folds(self.y_, self._refitted, lambda model: model.predict(X, y, **options), self._seed)
+        lower, upper = jackknife_plus(*found, coverage)
+        mean, std = self.predict(X, y, **options)
+        return np.where(std > 0, lower, mean), np.where(std > 0, upper, mean)
 
     def predict_frame(
         self,
@@ -190,7 +234,8 @@ class Predictor(ABC):
         *,
         graph: Graph | None = None,
         coverage: float = 0.9,
-        method: str = "conformal",
+        method: str = "jackknife",
+        left_out: str = "auto",
         nodes: Any = None,
     ) -> pd.DataFrame:
         """Return all that is predicted as a table with a row for each node, indexed by id.
@@ -199,7 +244,7 @@ class Predictor(ABC):
         ----------
         X, y, graph : array, array, Graph
             Other data, as in ``predict``.
-        coverage, method : float, str
+        coverage, method, left_out : float, str, str
             Of the intervals, as in ``predict_interval``.
         nodes : ids (k,), optional
             Which nodes to return, in this order.
@@ -222,24 +267,56 @@ class Predictor(ABC):
         (['prediction', 'std', 'lower', 'upper'], np.float64(0.516))
         """
         if self.targets_ is not None:
-            options: Any = {"graph": graph, "coverage": coverage, "method": method, "nodes": nodes}
+            options: Any = {"graph": graph, "coverage": coverage, "method": method, "left_out": left_out}
+            options["nodes"] = nodes
             frames = [one.predict_frame(X, labels, **options) for one, labels in self._each(y)]
             return pd.concat(dict(zip(self.targets_, frames, strict=True)), axis=1)
-        width = self.interval_width(coverage, method)
+        check_choice(method, METHODS, "method")
+        plus = method == "jackknife+"
+        ends = self._jackknife_plus(X, y, graph, coverage, nodes) if plus else None
+        width = 0.0 if plus else self.interval_width(coverage, method, left_out, y=y, graph=graph)
         X, graph, at = self._asked(X, nodes, graph)
         there = self.graph_ if graph is None else check_graph(graph)
         frame = pd.DataFrame(self._columns(X, y, graph, width), index=index_of(there))
-        return frame if at is None else frame.iloc[at]
+        frame = frame if at is None else frame.iloc[at]
+        return frame if ends is None else frame.assign(lower=ends[0], upper=ends[1])
 
-    def interval_width(self, coverage: float = 0.9, method: str = "conformal") -> float:
+    def interval_width(
+        self,
+        coverage: float = 0.9,
+        method: str = "jackknife",
+        left_out: str = "auto",
+        *,
+        y: Any = None,
+        graph: Graph | None = None,
+    ) -> Any:
         """Return half the width of the intervals of ``predict_interval``, in standard deviations; one a target."""
+        if method == "jackknife+":
+            raise ValueError('method="jackknife+" has no width in standard deviations; see predict_interval.')
         if self.targets_ is not None:
-            widths: Any = np.array([one.interval_width(coverage, method) for one in self.targets_.values()])
-            return widths
-        check_choice(method, ("conformal", "gaussian"), "method")
+            options: Any = {"method": method, "left_out": left_out, "graph": graph}
+            return np.array([one.interval_width(coverage, y=labels, **options) for one, labels in self._each(y)])
+        check_choice(method, METHODS, "method")
+        check_choice(left_out, LEFT_OUT, "left_out")
         check_share(coverage, "coverage")
         scores = None if method == "gaussian" else self._scores()
-        return gaussian_width(coverage) if scores is None else conformal_quantile(scores, coverage)
+        if scores is None:
+            return gaussian_width(coverage)
+        blocks = None if left_out == "nodes" else self._blocks_for(left_out, y, graph)
+        if blocks is None or not blocks.unseen.any():
+            return jackknife_quantile(scores, coverage)
+        return blocks.width(scores, coverage)
+
+    def _blocks_for(self, left_out: str, y: Any, graph: Graph | None) -> LeaveBlockOut | None:
+        """Return labels predicted without blocks like the regions without labels, if there are such or it is asked."""
+        there = self.graph_ if graph is None else check_graph(graph)
+        known = np.isfinite(self._labels_on(there))
+        if y is not None:
+            known = known | np.isfinite(check_values(labels_by_id(y, there), there, "y"))
+        elif there is self.graph_ and left_out == "auto":
+            return self._blocks(None)
+        missing = missing_regions(there, known) if left_out == "blocks" else seen_missing(there, known)
+        return None if missing is None else self._blocks(missing)
 
     def score(self, X: Any, y: Any, *, known: Any = None, graph: Graph | None = None) -> float:
         """Return R2 at nodes whose label was unknown to the model; of several targets the mean of theirs.

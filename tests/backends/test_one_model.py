@@ -18,7 +18,7 @@ from residua.diagnosis import r2_of_errors
 from residua.field import Conditional, Correlator
 from residua.field.fitted import FittedField
 from residua.field.propagation import fill
-from residua.intervals import conformal_quantile
+from residua.intervals import jackknife_quantile
 from residua.linalg import CG, Lanczos, Shifted
 
 CLOSE = {"rtol": 1e-8, "atol": 1e-8}
@@ -91,7 +91,7 @@ def test_accuracy_and_intervals_of_a_fitted_field_are_those_of_one_machine(case,
         return (
             r2_of_errors(labels[known], left_out.out_of_sample_error, graph.rows),
             r2_of_errors(labels[known] * 0 + 5, left_out.out_of_sample_error, graph.rows),
-            conformal_quantile(left_out.scores, 0.9, graph.rows),
+            jackknife_quantile(left_out.scores, 0.9, graph.rows),
             field.marginal_variance,
             unknown.marginal_variance,
         )

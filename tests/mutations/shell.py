@@ -372,8 +372,8 @@ SHELL = [
         ),
         (
             "labels of all blocks in a width",
-            "conformal_quantile(found.scores, coverage, graph.rows)",
-            "conformal_quantile(found.scores, coverage)",
+            "jackknife_quantile(found.scores, coverage, graph.rows)",
+            "jackknife_quantile(found.scores, coverage)",
         ),
     ),
     *changes(
@@ -508,7 +508,7 @@ SHELL = [
     ),
     *changes(
         "average.py",
-        "tests/test_average.py::test_the_conformal_width_is_that_of_the_weighted_errors",
+        "tests/test_average.py::test_the_jackknife_width_is_that_of_the_weighted_errors",
         ("weights in the width of an average", "np.abs(self.weights @ error)", "np.abs(error.mean(axis=0))"),
     ),
     *changes(
@@ -546,15 +546,32 @@ SHELL = [
         ("intervals that are off", "max(3 * np.sqrt(promised * (1 - promised) / n), tenth)", "tenth"),
     ),
     *changes(
-        "diagnosis.py",
+        "graph/regions.py",
         "tests/test_diagnosis.py::test_diagnosis_tells_of_labels_missing_by_region_and_not_at_random",
         ("labels missing by region", "unknown - left_out > max(4 * chance, 0.1)", "unknown - left_out > 4"),
     ),
     *changes(
+        "graph/regions.py",
+        "tests/graph/test_regions.py::test_each_missing_region_is_found_with_its_size",
+        ("corners of a missing region", "<= 2 * far", "<= far"),
+    ),
+    *changes(
+        "field/leave_block_out.py",
+        "tests/field/test_leave_block_out.py",
+        ("one block more", "1 + self.share / number", "1"),
+        ("influence of a block", "self.theta - _solved", "0 * self.theta - 0 * _solved"),
+        ("blocks alike", "self.share / sizes[block] / number", "self.share / len(block) * sizes[block] ** 0"),
+    ),
+    *changes(
         "intervals.py",
-        "tests/test_average.py::test_the_conformal_width_is_that_of_the_weighted_errors "
+        "tests/test_intervals.py::test_jackknife_plus_is_the_quantile_of_models_without_each_fold",
+        ("lower ends of jackknife+", "count - rank, axis=0)[count - rank]", "0, axis=0)[0]"),
+    ),
+    *changes(
+        "intervals.py",
+        "tests/test_average.py::test_the_jackknife_width_is_that_of_the_weighted_errors "
         "tests/backends/dask/test_dask.py::test_fit_from_tables_is_that_of_one_machine",
-        ("rank of a conformal width", "(count + 1) * coverage", "count * coverage"),
+        ("rank of a jackknife width", "(count + 1) * coverage", "count * coverage"),
     ),
     *changes(
         "metrics/scores.py",

@@ -48,6 +48,7 @@ def described(found: Comparison) -> dict[str, Any]:
         "splits": found.splits,
         "held_out": found.n_held_out,
         "best": found.best.name if found.best else None,
+        "advice": found.advice or None,
         "methods": [_method(row) for row in found.rows],
         "skipped": list(found.skipped),
         "warnings": list(found.notes),
@@ -80,6 +81,8 @@ def _print(facts: dict[str, Any], found: Comparison) -> None:
     if found.best:
         spread = "mean ± standard deviation over the splits; " if found.splits > 1 else ""
         console.print(f"{spread}* highest R2: {found.best.name}", highlight=False, soft_wrap=True)
+    if found.advice:
+        console.print(found.advice, highlight=False, soft_wrap=True)
     failed = [f"{row.name} failed: {row.failure}" for row in found.rows if row.failure]
     for text in (*failed, *found.skipped, *found.notes):
         options.note(text)

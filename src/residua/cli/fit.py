@@ -122,6 +122,7 @@ def describe_model(model: GraphRegressor, diagnosis: Diagnosis, base: str) -> di
         **{name: summary[name] for name in kept},
         "r2_base": diagnosis.r2_base,
         "r2_corrected": diagnosis.r2_corrected,
+        "r2_left_out_blocks": diagnosis.blocks.r2 if diagnosis.blocks else None,
         "labels_left_out": diagnosis.n_labelled,
         "coverage_of_gaussian_90": diagnosis.coverage,
         "verdict": diagnosis.verdict,

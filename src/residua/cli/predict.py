@@ -22,6 +22,12 @@ def predict(
     labels: Annotated[Path | None, Option(help="Labels that came after the fit: a table of ids and target.")] = None,
     polygons: Annotated[Path | None, Option(help="A map of the nodes, for predictions as .gpkg or .geojson.")] = None,
     coverage: Annotated[float, Option(help="Share of nodes that lower to upper should cover.")] = 0.9,
+    left_out: Annotated[
+        str,
+        Option(
+            help="What tells their width: labels left out as nodes, as blocks, or auto: blocks if regions lack labels."
+        ),
+    ] = "auto",
     skip_unknown: options.SkipUnknown = False,
     trust: options.Trust = False,
     output: Annotated[Path, options.Output(help="Where predictions go: .csv, .parquet, .gpkg or .geojson.")] = Path(
@@ -29,6 +35,7 @@ def predict(
     ),
 ) -> None:
     """Write a line for each node: id, prediction, std, lower, upper, base, correction."""
+    from residua.intervals import LEFT_OUT
     from residua.io.tables.graphs import read_again, read_labels
     from residua.io.tables.maps import on_map
     from residua.io.tables.predictions import SUFFIXES, check_output, prediction_table, write_table
@@ -38,6 +45,8 @@ def predict(
     polygons = _map_of(output, polygons, nodes)
     if not 0 < coverage < 1:
         raise ValueError(f"--coverage {coverage:g} is not between 0 and 1; for nine in ten give 0.9.")
+    if left_out not in LEFT_OUT:
+        raise ValueError(f"--left-out {left_out!r} is none of {', '.join(LEFT_OUT)}.")
     if labels is not None and (nodes or edges) is not None:
         raise ValueError(f"--labels {labels} is for the graph of the fit; leave out --nodes and --edges, or --labels.")
     if (nodes is None) != (edges is None):
@@ -49,7 +58,7 @@ def predict(
             raise ValueError(f"{model} was not fitted on tables, so it cannot read {given}; fit it by `residua fit`.")
         data = read_again(nodes, edges, fitted.recipe_, skip_unknown) if nodes and edges else None
         later = read_labels(labels, fitted.graph_, fitted.recipe_) if labels else None
-        table = prediction_table(fitted, data, coverage, later)
+        table = prediction_table(fitted, data, coverage, later, left_out)
         if polygons is None:
             write_table(table, output)
         else:

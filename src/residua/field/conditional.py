@@ -81,11 +81,11 @@ class Conditional(Workspace):
             design = Design(design) if design.shape[1] else None
         self.coefficients = None if design is None else Coefficients(self, design)
 
-    def given(self, labelled: np.ndarray) -> Conditional:
-        """Return the same distribution, given residuals at other nodes (n,) bool."""
+    def given(self, labelled: np.ndarray, **settings: Any) -> Conditional:
+        """Return the same distribution, given residuals at other nodes (n,) bool; ``settings`` replace its own."""
         alpha = dict(zip(self.graph.edge_types, self.alpha, strict=True))
         design = self.coefficients.given if self.coefficients else None
-        return Conditional(self.graph, labelled, alpha, self.beta, design=design, **self._settings)
+        return Conditional(self.graph, labelled, alpha, self.beta, design=design, **(self._settings | settings))
 
     @cached_property
     def exact(self) -> bool:

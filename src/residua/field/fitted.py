@@ -19,10 +19,12 @@ from residua.features import own_copy, same_features
 from residua.field.coefficients import Design
 from residua.field.conditional import Conditional
 from residua.field.correlation import CorrelationFit
+from residua.field.leave_block_out import LeaveBlockOut, leave_block_out
 from residua.field.prediction import Prediction
 from residua.graph import Graph
 from residua.graph.graph import read_only, same_graph
 from residua.graph.growth import merely_numbered, positions_within, shared_nodes
+from residua.graph.regions import seen_missing
 from residua.linalg.workspace import Workspace, cached_property
 from residua.validation import check_features, check_graph, check_together, check_values
 
@@ -212,6 +214,12 @@ class FittedField(Workspace):
         found = self._predicted(self.graph, self.X, self.y, self._design(self.X))
         members, unseen, scale = self.outcome.members, self.outcome.out_of_sample, self.error_scale
         return replace(found, residual=residual, members=members, out_of_sample=unseen, error_scale=scale)
+
+    @cached_property
+    def left_out_blocks(self) -> LeaveBlockOut | None:
+        """Labels as predicted without the block that they lie in, where regions are missing; else None."""
+        missing = seen_missing(self.graph, self.labelled)
+        return None if missing is None else leave_block_out(self, missing)
 
     def _design(self, X: np.ndarray) -> Design | None:
         """Return the linear mean that was fitted with the correlation, at features X; None where there is none."""

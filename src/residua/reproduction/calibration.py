@@ -16,27 +16,30 @@ from residua.atomic import write_atomically
 from residua.diagnosis import LEVELS
 from residua.model_selection import SPLITS, held_out
 from residua.reproduction import sets
-from residua.reproduction.forecasts import GPBOOST, METHODS, gpboost_installed
+from residua.reproduction.forecasts import AUTO, GPBOOST, METHODS, gpboost_installed
 from residua.reproduction.provenance import footer
 from residua.reproduction.registry import Options, Result, chosen
 from residua.reproduction.runs import QUICK, Advance, Record, Task, Values, read, run
 from residua.reproduction.summary import markdown_table
 
 SHARE = 0.25
-KINDS = ("gaussian", "conformal")
+KINDS = ("gaussian", "jackknife", AUTO, "conformal")
+DATASETS = (*sets.SETS, sets.ELECT80)
 SIGNED = " *"
 NOTES = (
     "Coverage: share of the held-out labels inside the interval, in per cent, for intervals of 50, 80, 90 and 95 %; "
     "mean over seeds, and over data sets where several are taken together. A quarter of the labels is held out, single "
     "nodes (random) or a connected ball (blocked).",
     "C-linear: linear base on hop features with the learned correlation. C-hops: the default network, 200 epochs, one "
-    "member. Both with Gaussian and with conformal intervals. GNN: GraphSAGE-mean without correlation, 200 epochs, "
+    'member. Both with Gaussian intervals, with those whose width single labels left out tell (left_out="nodes"), and '
+    'with the default, for which blocks of labels do where regions are missing (left_out="auto"). '
+    "GNN: GraphSAGE-mean without correlation, 200 epochs, "
     "split-conformal: one width for all nodes, from the residuals of 15 % of the known labels that were kept out of "
     "its training. GPBoost: linear mean of hop features and a Matern 3/2 process over coordinates (Vecchia), Gaussian "
     "intervals; for data with coordinates, and nodes that have them.",
-    "CRPS and NLL (lower is better): CRPS of the conformal forecast is that of mean plus std times the scores of the "
-    "labels left out, of either sign; NLL is that of a normal with the same mean and std, so both kinds share it. The "
-    "std of GNN is the root mean square of its residuals.",
+    "CRPS and NLL (lower is better): CRPS of other than Gaussian forecasts is that of mean plus std times the scores "
+    "of labels left out, of either sign; NLL is that of a normal with the same mean and std, so all kinds share it. "
+    "The std of GNN is the root mean square of its residuals.",
     "Marked *: labels are -1 or +1. They are a matter of classification, and treated as numbers: an interval covers "
     "one label, both or none, so its coverage moves in jumps.",
     "diagnose() warns: share of the fits whose diagnosis says that Gaussian intervals are off (any of the four), and "
@@ -81,7 +84,7 @@ def tasks(options: Options, methods: Sequence[str]) -> list[Task]:
     return [
         Task("calibration", dataset, method, seed, split + mark)
         for seed in options.all_seeds
-        for dataset in sets.asked(options)
+        for dataset in sets.asked(options, DATASETS)
         for method in methods
         for split in SPLITS
     ]
@@ -149,6 +152,8 @@ def blocks(found: Found) -> Iterator[str]:
         yield from ("CRPS", _by_set(found, split, lambda runs: _mean(runs, "crps")))
         yield from ("NLL", _by_set(found, split, lambda runs: _mean(runs, "nll"), once=True))
         yield from ("Mean width of 90 % intervals", _by_set(found, split, lambda runs: _mean(runs, "width")))
+        if wide := {key: runs for key, runs in found.items() if key[0] == split and "width95" in runs[0]}:
+            yield from ("Mean width of 95 % intervals", _by_set(wide, split, lambda runs: _mean(runs, "width95")))
         yield from ("diagnose() warns: Gaussian intervals off; labels missing by region", _warned(found, split))
 
 

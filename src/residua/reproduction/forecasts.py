@@ -1,6 +1,6 @@
 """Forecasts of held-out labels by several methods, and how well calibrated and how sharp they are.
 
-    label = mean + std * e,    e standard normal ("gaussian"), or +-e one of the scores of labels left out ("conformal")
+    label = mean + std * e,    e standard normal ("gaussian"), or +-e one of the scores of labels left out
 
 A method learns from the labels that are known and answers for those that are hidden.
 """
@@ -19,9 +19,12 @@ from scipy.linalg import orth
 from residua import GraphRegressor, NeighbourFeatures, metrics
 from residua.datasets import Dataset
 from residua.diagnosis import LEVELS
-from residua.intervals import conformal_quantile, gaussian_width
+from residua.field.leave_block_out import LeaveBlockOut
+from residua.intervals import gaussian_width, jackknife_quantile
 from residua.reproduction.runs import Values
 
+AUTO = "jackknife, auto"
+MIDDLES = (np.arange(400) + 0.5) / 400  # of equal shares of scores
 CALIBRATION = 0.15  # share of the known labels that split-conformal intervals keep for their residuals
 PLACES = (("longitude", "latitude"), ("x", "y"), ("row", "column"))
 GPBOOST = "GPBoost"
@@ -34,10 +37,15 @@ class Forecast:
     mean: np.ndarray  # (m,)
     std: np.ndarray  # (m,)
     scores: np.ndarray | None = None  # absolute errors over standard deviations of other labels; None: Gaussian
+    blocks: LeaveBlockOut | None = None  # labels left out in blocks, where they tell the width
 
     def width(self, coverage: float) -> float:
         """Half the interval, in standard deviations."""
-        return gaussian_width(coverage) if self.scores is None else conformal_quantile(self.scores, coverage)
+        if self.scores is None:
+            return gaussian_width(coverage)
+        if self.blocks is None:
+            return jackknife_quantile(self.scores, coverage)
+        return self.blocks.width(self.scores, coverage)
 
     def judged(self, y: np.ndarray) -> Values:
         """Counts of labels y (m,) inside the intervals of ``LEVELS``, and scores in the units of y."""
@@ -46,6 +54,7 @@ class Forecast:
             "labels": len(y),
             "inside": [int((z <= self.width(level)).sum()) for level in LEVELS],
             "width": float(2 * self.width(0.9) * self.std.mean()),
+            "width95": float(2 * self.width(0.95) * self.std.mean()),
             "crps": self._crps(y),
             "nll": metrics.gaussian_nll(y, self.mean, self.std),
         }
@@ -53,15 +62,17 @@ class Forecast:
     def _crps(self, y: np.ndarray) -> float:
         if self.scores is None:
             return metrics.gaussian_crps(y, self.mean, self.std)
-        each = np.concatenate([-self.scores, self.scores])
+        scores = self.scores if self.blocks is None else np.quantile(self.blocks.scores, MIDDLES)
+        each = np.concatenate([-scores, scores])
         return metrics.sample_crps(y, self.mean + self.std * each[:, None])
 
 
 def of_model(model: GraphRegressor, hidden: np.ndarray) -> dict[str, Forecast]:
-    """Gaussian and conformal forecasts of ``predict_interval`` at hidden nodes (n,) bool."""
+    """Forecasts of ``predict_interval`` at hidden nodes (n,) bool: Gaussian, and of either way to leave labels out."""
     own = model.field_.prediction
     mean, std = own.mean[hidden], own.std[hidden]
-    return {"gaussian": Forecast(mean, std), "conformal": Forecast(mean, std, own.scores)}
+    auto = Forecast(mean, std, own.scores, model.field_.left_out_blocks)
+    return {"gaussian": Forecast(mean, std), "jackknife": Forecast(mean, std, own.scores), AUTO: auto}
 
 
 def correlated_linear(data: Dataset, hidden: np.ndarray, seed: int, quick: bool) -> dict[str, Values]:

@@ -13,6 +13,7 @@ from residua import metrics
 from residua.datasets import (
     Dataset,
     load_county,
+    load_elect80,
     load_transport,
     load_twitch,
     simulate_contacts,
@@ -27,6 +28,7 @@ COUPLING = {"ising+": 0.35, "ising-": -0.35}
 COUNTY = ("income", "education", "unemployment", "election")
 CITIES = ("anaheim", "chicago")
 SETS = (*COUPLING, *COUNTY, *CITIES, "twitch", "contacts-simulated")
+ELECT80 = "elect80"  # packaged, and none of the paper's
 SIGNS = (*COUPLING, "contacts-simulated")  # scored by the share of right signs, the others by R2
 GENERATED = SIGNS  # these need no files
 ROUNDING = (
@@ -34,9 +36,9 @@ ROUNDING = (
 )
 
 
-def asked(options: Options) -> tuple[str, ...]:
+def asked(options: Options, choices: tuple[str, ...] = SETS) -> tuple[str, ...]:
     """The data sets that a table is to have; a smoke test, those that need no files."""
-    return GENERATED if options.quick and options.datasets is None else chosen(options.datasets, SETS, "datasets")
+    return GENERATED if options.quick and options.datasets is None else chosen(options.datasets, choices, "datasets")
 
 
 def load(name: str, seed: int, quick: bool = False) -> Dataset:
@@ -62,6 +64,7 @@ def _fixed(name: str) -> Dataset:
         **{city: lambda: load_transport(name) for city in CITIES},
         "twitch": load_twitch,
         "contacts-simulated": simulate_contacts,
+        ELECT80: load_elect80,
     }
     return makers[name]()
 

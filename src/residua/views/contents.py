@@ -86,7 +86,7 @@ class Contents:
 
     @cached_property
     def interval(self) -> tuple[np.ndarray, np.ndarray]:
-        """Ends of the conformal interval of ``COVERAGE``, where there is something to predict."""
+        """Ends of the jackknife interval of ``COVERAGE``, where there is something to predict."""
         width = self.model.interval_width(COVERAGE) * self.std
         return self.final - width, self.final + width
 

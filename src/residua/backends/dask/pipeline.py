@@ -26,7 +26,7 @@ from residua.bases.registry import BASES, LINEAR
 from residua.diagnosis import r2_of_errors
 from residua.field import CorrelationFit, Correlator
 from residua.field.fitted import FittedField
-from residua.intervals import conformal_quantile
+from residua.intervals import jackknife_quantile
 from residua.linalg import Lanczos
 from residua.validation import check_count, check_share
 
@@ -202,7 +202,7 @@ def _member(base: Base | None, target: str, strategy: Lanczos, coverage: float, 
         fit = cast(CorrelationFit, outcome.correlation)
         learned = fit.alpha, fit.alpha_stderr, fit.beta
         found = FittedField(graph, X, y, own, outcome, *learned, random_state=seed, draws=draws).prediction
-        width = conformal_quantile(found.scores, coverage, graph.rows)
+        width = jackknife_quantile(found.scores, coverage, graph.rows)
         r2 = r2_of_errors(y[labelled], found.out_of_sample_error, graph.rows)
         return (base, model.without_rows(fit), width, r2), found.columns(width)
 

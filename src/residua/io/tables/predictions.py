@@ -17,7 +17,11 @@ SUFFIXES = (".csv", ".parquet", *WRITTEN)
 
 
 def prediction_table(
-    model: GraphRegressor, data: NodeData | None = None, coverage: float = 0.9, later: np.ndarray | None = None
+    model: GraphRegressor,
+    data: NodeData | None = None,
+    coverage: float = 0.9,
+    later: np.ndarray | None = None,
+    left_out: str = "auto",
 ) -> pd.DataFrame:
     """Return one row a node: id, prediction, std, lower, upper, base, correction.
 
@@ -31,9 +35,13 @@ def prediction_table(
         Share of nodes that the interval from lower to upper should cover.
     later : (n,) array, optional
         Labels of the training graph that came after the fit, NaN elsewhere.
+    left_out : "auto", "nodes" or "blocks"
+        As in ``predict_interval``.
     """
+    known, graph = (later, None) if data is None else (data.y, data.graph)
+    width = model.interval_width(coverage, left_out=left_out, y=known, graph=graph)
     found = model.field_.given(y=later) if data is None else model.field_.on(data.graph, data.features, data.y)
-    return pd.DataFrame({"id": found.graph.nodes, **found.columns(model.interval_width(coverage))})
+    return pd.DataFrame({"id": found.graph.nodes, **found.columns(width)})
 
 
 def check_output(path: PathLike, suffixes: tuple[str, ...], inputs: tuple[Any, ...] = ()) -> None:
