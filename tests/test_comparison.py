@@ -141,7 +141,7 @@ def test_a_blocked_split_says_what_to_take_where_regions_are_missing_and_why():
     close = table("blocked", linear=(0.30, 0.42), hops=(0.45, 0.29))
     assert close.best.base == "hops"
     assert close.advice.startswith(
-        "Where regions are missing, take linear, learned: R2 0.360 in regions left out; hops"
+        "Where regions are missing, take linear, learned, the simpler base: R2 0.360 in regions left out; hops"
     )
     ahead = table("blocked", linear=(0.30, 0.42), hops=(0.50, 0.61))
     assert ahead.advice.startswith("Where regions are missing, take hops, learned: R2 0.555")
