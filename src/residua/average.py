@@ -160,8 +160,9 @@ class Average(Predictor, Workspace):
     def _seed(self) -> int:
         return self.models[0].field_.random_state
 
-    def _refitted(self, y: np.ndarray) -> Average:
-        return Average([model._refitted(y) for model in self.models], self.weights)
+    def refitted(self, y: np.ndarray) -> Average:
+        """Return the average of models of the same settings, fitted to labels y (n,) of the training graph."""
+        return Average([model.refitted(y) for model in self.models], self.weights)
 
     def __repr__(self) -> str:
         return f"Average([{', '.join(m.base_.name for m in self.models)}])"

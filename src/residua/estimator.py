@@ -268,7 +268,8 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
     def _seed(self) -> int:
         return self._field.random_state
 
-    def _refitted(self, y: np.ndarray) -> GraphRegressor:
+    def refitted(self, y: np.ndarray) -> GraphRegressor:
+        """Return a model of the same settings, fitted to labels y (n,) of the training graph."""
         field = self._field
         X = field.X if field.n_features else None
         if isinstance(X, np.ndarray) and field.feature_names is not None:

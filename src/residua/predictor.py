@@ -65,7 +65,7 @@ class Predictor(ABC):
         """Return the seed of draws."""
 
     @abstractmethod
-    def _refitted(self, y: np.ndarray) -> Predictor:
+    def refitted(self, y: np.ndarray) -> Predictor:
         """Return a model of the same settings, fitted to labels y (n,) of the training graph."""
 
     @overload
@@ -218,11 +218,10 @@ class Predictor(ABC):
         """Return the ends of the intervals of method="jackknife+"."""
         check_share(coverage, "coverage")
         if self.targets_ is not None:
-            return side_by_side(
-                [one._jackknife_plus(X, labels, graph, coverage, nodes) for one, labels in self._each(y)]
-            )
+            asked: Any = {"graph": graph, "coverage": coverage, "method": "jackknife+", "nodes": nodes}
+            return side_by_side([one.predict_interval(X, labels, **asked) for one, labels in self._each(y)])
         options: Any = {"graph": graph, "return_std": True, "nodes": nodes}
-        found = without_folds(self.y_, self._refitted, lambda model: model.predict(X, y, **options), self._seed)
+        found = without_folds(self.y_, self.refitted, lambda model: model.predict(X, y, **options), self._seed)
         lower, upper = jackknife_plus(*found, coverage)
         mean, std = self.predict(X, y, **options)
         return np.where(std > 0, lower, mean), np.where(std > 0, upper, mean)

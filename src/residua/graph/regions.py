@@ -49,8 +49,8 @@ def remote(graph: Graph, known: np.ndarray) -> tuple[float, float] | None:
     if known.all() or not known.any():
         return None
     A = (graph.adjacency() != 0).astype(float)
-    alone = A @ known.astype(float) - A.diagonal() * known == 0
-    unknown, left_out, pooled = alone[~known].mean(), alone[known].mean(), alone.mean()
+    far = A @ known.astype(float) - A.diagonal() * known == 0
+    unknown, left_out, pooled = far[~known].mean(), far[known].mean(), far.mean()
     chance = np.sqrt(pooled * (1 - pooled) * (1 / known.sum() + 1 / (~known).sum()))
     return (float(unknown), float(left_out)) if unknown - left_out > max(4 * chance, 0.1) else None
 
