@@ -20,6 +20,7 @@ from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from residua.bases.linear import LinearBase
 from residua.field.fitted import FittedField
+from residua.field.kinds import in_words
 from residua.linalg.rows import LOCAL
 from residua.validation import check_share
 
@@ -197,6 +198,8 @@ def summarise(field: FittedField, coverage: float = 0.95) -> Summary:
         notes.append("bends have a prior, so no AIC or BIC; residua.plot.effects draws the effect of each feature.")
     if fit is not None and fit.note:
         notes.append(fit.note)
+    ends = fit.smoothing_interval() if fit is not None and fit.smoothing is not None else None
+    which = in_words(field.kind, field.log_scores, field.smoothing, ends)
     kind = "propagated residuals" if field.propagated else KINDS[fit is not None]
     return Summary(
         coefficients=table,
@@ -205,7 +208,7 @@ def summarise(field: FittedField, coverage: float = 0.95) -> Summary:
         statistic="t" if fit is None else "z",
         coverage=coverage,
         facts=_facts(field, rank),
-        methods={} if fit is None else dict(fit.methods),
+        methods=({"field": which} if which else {}) | ({} if fit is None else dict(fit.methods)),
         notes=tuple(notes),
     )
 
@@ -290,7 +293,7 @@ def _facts(field: FittedField, rank: int) -> dict[str, float]:
         "bic": float(bic),
         "p_value": np.nan if fit is None else fit.p_value,
         "residual_std": float(np.sqrt(field.marginal_variance)),
-        "std_given_neighbours": float(1 / np.sqrt(field.beta)),
+        "std_given_neighbours": field.std_given_neighbours,
         "beta": field.beta,
         "beta_std_error": np.nan if fit is None else fit.beta_stderr,
     }
