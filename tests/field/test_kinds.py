@@ -191,10 +191,15 @@ def test_propagation_is_harmonic(name, rng):
 def test_a_grown_graph_keeps_field_and_labels(rng):
     X, _, y = problem(HUBS, rng)
     model = residua.GraphRegressor("linear", field="laplacian").fit(X, y, graph=HUBS.graph)
-    grown = HUBS.graph.with_nodes([200], edges=[(200, 0)])  # a neighbour for the node of the highest degree
+    grown = HUBS.graph.with_nodes([200], edges=[(200, 1)])  # a neighbour for the node of the highest degree
     assert highest_degree(grown) == highest_degree(HUBS.graph) + 1
-    found = model.predict(np.r_[X, [[0.0, 0.0]]], graph=grown)
-    assert_allclose(found[:-1], model.predict(), rtol=1e-6)  # of an unknown node nothing is learned
+    X, A, labelled = np.r_[X, [[0.0, 0.0]]], grown.adjacency().toarray(), np.append(HUBS.labelled, False)
+    S, Z, (alpha,) = A - np.diag(A.sum(axis=0)), np.c_[np.ones(len(X)), X], model.alpha_.values()
+    beta_0 = model.beta_ * (1 - alpha)
+    mean, C = dense.kriging(S[None], [model.correlation_.smoothing], beta_0, labelled, y[HUBS.labelled], Z)
+    found, std = model.predict(X, graph=grown, return_std=True)
+    assert_allclose(found[~labelled], mean, rtol=1e-6)
+    assert_allclose(std[~labelled], np.sqrt(np.diag(C)), rtol=1e-6)
 
 
 def test_pickles_and_copies_answer_alike(rng):
