@@ -1,6 +1,6 @@
 """A model of several targets in a model file: the model of each in a folder of its own, and their names.
 
-    targets.json + 0/model.json + 0/arrays.safetensors [+ 0/base.skops] + 1/model.json + ..
+targets.json + 0/model.json + 0/arrays.safetensors [+ 0/base.skops] + 1/model.json + ..
 """
 
 from __future__ import annotations
