@@ -220,6 +220,7 @@ class TestRowsOfNewNodesAlone:
             model.predict(week.X.loc[week.ids[100:], ["b", "a"]], graph=week.grown)
         with pytest.raises(ValueError, match=r"X has 1 id that the graph has not, 'else', and no row"):
             model.predict(week.X[99:].rename(index={"n99": "else"}), graph=week.grown)
-        with pytest.raises(ValueError, match="X has no row for"):  # another graph: its labels are not those of the fit
-            edges = (week.ids[e] for e in (week.case.source[1:], week.case.target[1:]))
-            model.predict(week.X[100:], {}, graph=Graph.from_edges(*edges, nodes=week.ids))
+        edges = (week.ids[e] for e in (week.case.source[1:], week.case.target[1:]))
+        other = Graph.from_edges(*edges, nodes=week.ids)  # it lacks an edge, and so is another graph
+        with pytest.raises(ValueError, match="X has no row for"):
+            model.predict(week.X[100:], {}, graph=other)

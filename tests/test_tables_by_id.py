@@ -188,12 +188,10 @@ class TestDefaultIndexBesideTextIds:
         X, y = np.array([[0.0], [1.0], [2.0], [4.0]]), np.array([1.0, 3.0, 5.0, 9.5])
         GraphRegressor("linear").fit(X, y, graph=graph).save(tmp_path / "model.residua")
         loaded = residua.load(tmp_path / "model.residua")
-        for ask in (
-            lambda: loaded.predict(pd.DataFrame(X)),
-            lambda: loaded.predict(pd.DataFrame(np.vstack([X, X[:1]])), graph=graph.with_nodes(edges=[("d", "e")])),
-        ):
+        grown = graph.with_nodes(edges=[("d", "e")])
+        for table, other in ((pd.DataFrame(X), None), (pd.DataFrame(np.vstack([X, X[:1]])), grown)):
             with pytest.raises(ValueError, match="X has the default index"):
-                ask()
+                loaded.predict(table, graph=other)
 
 
 def fit(table, graph):

@@ -90,8 +90,8 @@ def refuse_unset_index(table: Any, graph: Any, name: str) -> None:
     if bare and graph.nodes_found and len(table) == len(graph.nodes):
         raise ValueError(
             f"{name} has the default index 0, 1, 2, .., and the graph's ids are in the order in which the edges name "
-            f"them ({_shown(graph.nodes)}): say what its rows follow. Set the ids as its index, or build the graph with "
-            f"nodes= the ids in the order of its rows; {name}.set_axis(graph.nodes) if its rows follow graph.nodes."
+            f"them ({_shown(graph.nodes)}): say what its rows follow. Set the ids as its index, or build the graph "
+            f"with nodes= the ids in the order of its rows; {name}.set_axis(graph.nodes) if its rows follow graph.nodes."
         )
 
 

@@ -162,8 +162,8 @@ def features_of_grown(X: Any, fitted: Any, names: np.ndarray | None, at: np.ndar
     lacking = first(new & (rows < 0))
     if lacking is not None:
         raise ValueError(
-            f"X has no row for {show(graph.nodes[lacking])}, a new node; give rows by id of all {new.sum():,} new nodes "
-            "(those of the fit are known), or of every node."
+            f"X has no row for {show(graph.nodes[lacking])}, a new node; give rows by id of all {new.sum():,} new "
+            "nodes (those of the fit are known), or of every node."
         )
     before = np.full(graph.n_nodes, -1)
     before[at] = np.arange(len(at))
@@ -181,14 +181,17 @@ def features_of_grown(X: Any, fitted: Any, names: np.ndarray | None, at: np.ndar
 
 def _of_types(X: pd.DataFrame, old: pd.DataFrame) -> pd.DataFrame:
     """Return new rows with the categories of the old ones, where they have no others."""
-    kinds = {name: old[name].dtype for name in old.columns if isinstance(old[name].dtype, pd.CategoricalDtype)}
-    alike = {name: kind for name, kind in kinds.items() if X[name].dropna().isin(kind.categories).all()}
+    alike: dict[Any, pd.CategoricalDtype] = {}
+    for name in old.columns:
+        kind = old[name].dtype
+        if isinstance(kind, pd.CategoricalDtype) and X[name].dropna().isin(kind.categories).all():
+            alike[name] = kind
     return X.astype(alike)
 
 
 def _check_rows_by_id(X: Any, count: int, graph: Graph) -> None:
     """Refuse as many rows without ids as there are new nodes."""
-    shape = getattr(X, "shape", ())
+    shape: tuple[int, ...] = getattr(X, "shape", ())
     if len(shape) == 2 and count and shape[0] == count < graph.n_nodes:
         raise ValueError(
             f"X has {count:,} rows, as many as the graph has new nodes, but no ids; give pd.DataFrame(X, index=ids), "
