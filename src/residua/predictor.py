@@ -113,8 +113,8 @@ class Predictor(ABC):
             Also return standard deviations.
         known : "label" or "predict", optional
             "label", the default, returns known labels as they are, with std 0; "predict" gives leave-one-out
-            predictions there. That is the default where X has features of the training graph, as the scorers of scikit-learn pass
-            them: they compare what ``predict(X)`` returns with those very labels.
+            predictions there. That is the default where X has features of the training graph, as scorers of
+            scikit-learn pass them: they compare what ``predict(X)`` returns with those very labels.
         nodes : ids (k,), optional
             Which nodes to return, in this order.
 

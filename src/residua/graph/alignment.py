@@ -91,7 +91,7 @@ def refuse_unset_index(table: Any, graph: Any, name: str) -> None:
         raise ValueError(
             f"{name} has the default index 0, 1, 2, .., and the graph's ids are in the order in which the edges name "
             f"them ({_shown(graph.nodes)}): say what its rows follow. Set the ids as its index, or build the graph "
-            f"with nodes= the ids in the order of its rows; {name}.set_axis(graph.nodes) if its rows follow graph.nodes."
+            f"with nodes=ids in the order of its rows; {name}.set_axis(graph.nodes) if its rows follow graph.nodes."
         )
 
 
