@@ -23,14 +23,14 @@ from residua.field.kinds import LAPLACIAN, NORMALISED, carried_over, field_graph
 from residua.field.prediction import Prediction
 from residua.graph import Graph
 from residua.graph.graph import read_only, same_graph
-from residua.graph.growth import merely_numbered, positions_within, shared_nodes
+from residua.graph.growth import features_of_grown, merely_numbered, positions_within, shared_nodes
 from residua.linalg.workspace import Workspace, cached_property
 from residua.validation import check_features, check_graph, check_together, check_values
 
 MAPPINGS = ("alpha", "alpha_stderr", "log_scores")
 OWN_GRAPH = (
-    "predict() answers for the training graph with the X of the fit; leave X and graph out (y= by itself has labels "
-    "that came later), or for other data give X, y and graph=."
+    "graph is that of the fit, which has its labels; leave graph out (y= by itself has labels that came later), or for "
+    "other data give X, y and another graph."
 )
 
 
@@ -249,17 +249,17 @@ class FittedField(Workspace):
         return None if self.propagated else design_of(self.base, X)
 
     def given(self, X: Any = None, y: Any = None, graph: Graph | None = None) -> Prediction:
-        """Return what the field says of the training graph, with or without further labels, or of another graph.
+        """Return what the field says of the training graph, with further labels or other features, or of another graph.
 
         Parameters
         ----------
         X, y, graph : array, array, Graph
             As in ``GraphRegressor.predict``.
         """
-        if graph is self.graph or (graph is None and X is not None):
+        if graph is self.graph and y is not None:
             raise ValueError(OWN_GRAPH)
-        if graph is None:
-            return self.prediction if y is None else self.condition_on(y)
+        if graph is None or graph is self.graph:
+            return self.with_features(X, y)
         found, features = self.on(graph, X, y), features_of(X, graph)
         # A copy of the graph is another object: without a label, those of the fit would be left out unsaid.
         copied = y is None and self._within(graph) is None and same_graph(graph, self.graph)
@@ -289,13 +289,21 @@ class FittedField(Workspace):
         y : (n,) array, optional
             Labels that came after the fit, as in ``condition_on``.
         """
+        if X is not None:
+            X, y = check_together(self.graph, X, y=labels_by_id(y, self.graph))
         if X is None or same_features(X := self.check_alike(self.graph, X)[1], self.X):
-            return self.given(y=y)
-        own = self.prediction
+            return self.prediction if y is None else self.condition_on(y)
+        own, labelled = self.prediction, self.labelled
         found = self._predicted(self.graph, X, self.y)
         # Residuals at labels stay those of the fit, out of fold where it has such, but for what X changes in the base:
         # features that the base does not use change nothing.
-        found = replace(found, residual=own.residual - (found.base - own.base))
+        members = own.members
+        if members is not None:
+            each = self.base.predict_members(self.graph, X) - self.base.predict_members(self.graph, self.X)
+            each = each if len(each) == len(members) else each.mean(axis=0, keepdims=True)
+            members = members - each[:, labelled]
+        seen: Any = {"members": members, "out_of_sample": own.out_of_sample, "error_scale": self.error_scale}
+        found = replace(found, residual=own.residual - (found.base - own.base), **seen)
         return found if y is None else found.condition_on(check_values(y, self.graph, "y"))
 
     def on(self, graph: Graph, X: Any = None, y: Any = None) -> Prediction:
@@ -307,14 +315,16 @@ class FittedField(Workspace):
             The other graph, of m nodes and the same edge types, or some of them. One that has every node and edge of
             the training graph is that graph, grown: the labels of the fit are known there, by id.
         X : (m, d) array or DataFrame, optional
-            Features as those of the fit.
+            Features as those of the fit. On the training graph, grown, a DataFrame may have the rows of new nodes only.
         y : (m,) array, optional
             Known labels, NaN where unknown.
         """
         X, y = features_of(X, check_graph(graph)), labels_by_id(y, graph)
+        at = self._within(graph, warned=y is None)
+        if at is not None:
+            X = features_of_grown(X, self.X, self.feature_names, at, graph)
         X, y = check_together(graph, X, y=y)
         graph, X = self.check_alike(graph, X)
-        at = self._within(graph, warned=y is None)
         y = np.full(graph.n_nodes, np.nan) if y is None else check_values(y, graph, "y")
         return self._predicted(graph, X, y) if at is None else self._on_grown(graph, X, at).condition_on(y)
 

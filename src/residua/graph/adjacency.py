@@ -63,11 +63,14 @@ class Edges(NamedTuple):
         The rows of each edge type.
     symmetry : Symmetry
         How the two directions of a pair become one weight.
+    found : bool
+        Whether nodes are those that occur in the edges, in an order that nobody gave.
     """
 
     nodes: np.ndarray
     types: dict[str, EdgeList]
     symmetry: Symmetry
+    found: bool = False
 
 
 def choose_symmetry(symmetrize: str | None, default: str, name: str = "weight", remedy: str = "") -> Symmetry:

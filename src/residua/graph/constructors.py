@@ -270,7 +270,7 @@ class Constructors(ABC):
 
     @classmethod
     def _from_edges(cls, edges: Edges, self_loops: bool) -> Self:
-        return cls._from_csr(edges.nodes, adjacency.adjacencies(edges, self_loops))
+        return cls._from_csr(edges.nodes, adjacency.adjacencies(edges, self_loops), edges.found)
 
     @abstractmethod
     def with_edge_attr(self, source: Any, target: Any, edge_attr: Any) -> Self:
@@ -278,5 +278,5 @@ class Constructors(ABC):
 
     @classmethod
     @abstractmethod
-    def _from_csr(cls, nodes: np.ndarray, matrices: Mapping[str, CSR]) -> Self:
+    def _from_csr(cls, nodes: np.ndarray, matrices: Mapping[str, CSR], found: bool = False) -> Self:
         """Return the graph of these nodes with one adjacency matrix for each edge type."""

@@ -28,7 +28,8 @@ def read_edges(source: Any, target: Any, weight: Any, type: Any, nodes: Any, len
     order, i, j = positions(source, target, nodes)
     weights = weights_of_lengths(length, len(i)) if length is not None else None
     rows = EdgeList(i, j, weights if weight is None else as_weights(weight, len(i)))
-    return Edges(order, {ONE_TYPE: rows} if type is None else adjacency.split_types(rows, type), Symmetry("rows"))
+    types = {ONE_TYPE: rows} if type is None else adjacency.split_types(rows, type)
+    return Edges(order, types, Symmetry("rows"), nodes is None)
 
 
 def read_pandas(edges: pd.DataFrame, nodes: Any, **columns: Any) -> Edges:

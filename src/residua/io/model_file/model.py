@@ -37,6 +37,7 @@ from residua.io.model_file.estimators import pack_estimators, unpack_estimators
 from residua.io.model_file.features import pack_features, unpack_features
 from residua.io.model_file.linear import pack_linear, unpack_linear
 from residua.io.model_file.recipe import unpack_recipe
+from residua.io.model_file.targets import TARGETS, pack_targets, unpack_targets
 from residua.io.model_file.trees import pack_trees, unpack_trees
 from residua.io.model_file.values import Arrays, Table, pack_arrays, pack_table, plain, plain_or_none, restore
 from residua.linalg import Strategy
@@ -71,7 +72,11 @@ def save(model: Predictor, path: PathLike) -> None:
     >>> again.alpha_ == model.alpha_
     True
     """
-    write_zip(path, pack_average(model, _pack) if isinstance(model, Average) else _pack(model))
+    if isinstance(model, Average):
+        members = pack_average(model, _pack)
+    else:
+        members = _pack(model) if model.targets_ is None else pack_targets(model.targets_, _pack)
+    write_zip(path, members)
     log.info("wrote %s to %s", type(model).__name__, os.fspath(path))
 
 
@@ -113,7 +118,7 @@ def load(path: PathLike, *, trusted: Trusted = (), module: Any = None, kind: typ
         trusted; a ``ValueError``.
     """
     path = os.fspath(path)
-    names: list[str | type] = [trusted] if isinstance(trusted, str | type) else [*trusted]
+    names: list[Any] = [trusted] if isinstance(trusted, str | type) or not isinstance(trusted, Iterable) else [*trusted]
     if not all(isinstance(name, str | type) for name in names):
         raise TypeError(f"trusted={trusted!r} is not a list of types or of their names.")
     unpack = partial(_unpack, trusted=names, module=module)
@@ -122,7 +127,8 @@ def load(path: PathLike, *, trusted: Trusted = (), module: Any = None, kind: typ
         stored, found = (Average, "an average of models") if WEIGHTS in members else (GraphRegressor, "one model")
         if kind is not None and stored is not kind:
             raise ModelFileError(f"holds {found}, no {kind.__name__}; load it in Python without kind=.")
-        model = unpack_average(members, unpack) if stored is Average else unpack(members)
+        several = unpack_average if stored is Average else unpack_targets if TARGETS in members else None
+        model = unpack(members) if several is None else several(members, unpack)
         log.info("read %s from %s", stored.__name__, path)
         return model
     except ModelFileError as error:
@@ -296,7 +302,7 @@ def _pack_graph(graph: Graph, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     if integers:
         arrays["graph.nodes"] = graph.nodes
     ids = None if integers else [plain(node, "node id") for node in graph.nodes]
-    return {"n_nodes": graph.n_nodes, "edge_types": list(graph.edge_types), "nodes": ids}
+    return {"n_nodes": graph.n_nodes, "edge_types": list(graph.edge_types), "nodes": ids, "found": graph.nodes_found}
 
 
 def _unpack_graph(table: Table, arrays: Arrays) -> Graph:
@@ -322,7 +328,7 @@ def _unpack_graph(table: Table, arrays: Arrays) -> Graph:
             raise damaged(f"edges of type {name!r} are not symmetric with positive weights")
     if not np.isfinite(graph.degree).all():
         raise damaged("edge weights add up to infinity")
-    return graph
+    return replace(graph, nodes_found=table.get("found") is True)
 
 
 def _pack_base(base: FittedBase, arrays: dict[str, np.ndarray], estimators: dict[str, Any]) -> dict[str, Any]:
