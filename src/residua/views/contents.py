@@ -133,9 +133,9 @@ class Contents:
         return self.own.left_out
 
     @property
-    def left_out_half(self) -> np.ndarray:
-        """Half the width of the interval around predictions of known labels from all the others, NaN elsewhere."""
-        return np.where(self.own.known, self.own.left_out_std, np.nan) * self.model.interval_width(COVERAGE)
+    def every_half_width(self) -> np.ndarray:
+        """Half the width of the interval at every node; at known ones, that around what the other labels say."""
+        return self.own.left_out_std * self.model.interval_width(COVERAGE)
 
     @cached_property
     def beyond(self) -> np.ndarray:

@@ -146,7 +146,7 @@ def _hover(renderer: Any) -> HoverTool:
 def _source(columns: Mapping[str, np.ndarray], **nested: list[Any]) -> ColumnDataSource:
     from bokeh.models import ColumnDataSource
 
-    light = {
+    light: dict[str, Any] = {
         field: column.astype(np.float32) if column.dtype.kind == "f" else column for field, column in columns.items()
     }
     return ColumnDataSource(light | nested)

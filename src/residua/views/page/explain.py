@@ -35,8 +35,8 @@ def _features(contents: Contents) -> dict[str, Any] | None:
     added = base.contributions(X)  # type: ignore[attr-defined]
     if added is None:
         return None
-    names = model.field_.feature_names
-    names = [f"feature {j}" for j in range(X.shape[1])] if names is None else [str(name) for name in names]
+    given = model.field_.feature_names
+    names = [f"feature {j}" for j in range(X.shape[1])] if given is None else [str(name) for name in given]
     columns = [X.iloc[:, j].to_numpy() for j in range(X.shape[1])] if hasattr(X, "iloc") else list(X.T)
     values = [packed(column, "f4") if column.dtype.kind in "fiub" else [str(v) for v in column] for column in columns]
     average = float(np.mean(contents.base))

@@ -144,8 +144,16 @@ class Page:
     @cached_property
     def numbers(self) -> dict[str, np.ndarray]:
         """Columns of numbers, by their fields."""
-        fields = dict.fromkeys([*FIELDS.values(), *NUMBERS, *self.fields.values(), "left_out_half"])
+        fields = dict.fromkeys([*FIELDS.values(), *NUMBERS, *self.fields.values()])
         return {field: getattr(self.contents, field) for field in fields}
+
+    @property
+    def packed(self) -> dict[str, Any]:
+        """Those columns that the script does not compute from others."""
+        ends = ("lower", "upper", "width")
+        columns = {field: column for field, column in self.numbers.items() if field not in ends}
+        columns["every_half_width"] = self.contents.every_half_width
+        return {field: packed(column, "f4") for field, column in columns.items()}
 
     @cached_property
     def more(self) -> dict[str, np.ndarray]:
@@ -190,10 +198,7 @@ class Page:
                 {"field": self.fields[title], "palette": scale.palette, "low": scale.low, "high": scale.high}
                 for title, scale in self.scales.items()
             ],
-            "columns": {
-                "texts": texts,
-                "numbers": {name: packed(values, "f4") for name, values in self.numbers.items()},
-            },
+            "columns": {"texts": texts, "numbers": self.packed},
             "digits": self.digits,
             "texts": list(labels.items()),
             "numbers": [(field, name) for field, name in NUMBERS.items() if np.isfinite(self.numbers[field]).any()],

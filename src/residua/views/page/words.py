@@ -114,9 +114,9 @@ class Words:
             yield "Whole regions have no label. Far from any label a prediction is a guess from the features."
         if diagnosis.n_labelled < FEW:
             yield f"Only {diagnosis.n_labelled:,} labels tell how good predictions are: take the figures as rough."
-        alone = int(((graph.degree == 0) & asked).sum())
-        if alone and any(diagnosis.alpha.values()):
-            yield f"{alone:,} of the nodes have no neighbours; there the features alone speak."
+        isolated = int(((graph.degree == 0) & asked).sum())
+        if isolated and any(diagnosis.alpha.values()):
+            yield f"{isolated:,} of the nodes have no neighbours; there the features alone speak."
         beyond = int((self.contents.beyond & asked).sum())
         if beyond:
             yield f"{beyond:,} of the nodes have a feature below or above all that was seen at known labels."

@@ -121,10 +121,10 @@ function explainer(data, columns, name, show) {
     if (data.field && Number.isFinite(at("correction")))
       return `${format(at("final"))} = ${format(at("base"))} from its features ${at("correction") < 0 ? "\u2212" : "+"} ${format(Math.abs(at("correction")))} from its neighbours.`;
     if (!Number.isFinite(at("left_out_mean"))) return "";
-    const inside = Math.abs(at("truth") - at("left_out_mean")) <= at("left_out_half");
+    const inside = Math.abs(at("truth") - at("left_out_mean")) <= at("every_half_width");
     return (
       `Its label is known: ${format(at("truth"))}. The other labels say ${format(at("left_out_mean"))}, ` +
-      `${format(at("left_out_mean") - at("left_out_half"))} to ${format(at("left_out_mean") + at("left_out_half"))}: ` +
+      `${format(at("left_out_mean") - at("every_half_width"))} to ${format(at("left_out_mean") + at("every_half_width"))}: ` +
       `${inside ? "the label is inside" : "the label is outside, which happens to one in ten"}.`
     );
   }

@@ -5,6 +5,11 @@
   const columns = { ...data.columns.texts };
   for (const [field, packed] of Object.entries(data.columns.numbers)) columns[field] = unpack(packed);
   const count = columns.final.length;
+  const half = columns.every_half_width;
+  const asked = Array.from(columns.std, Number.isFinite);
+  columns.lower = columns.final.map((value, k) => (asked[k] ? value - half[k] : NaN));
+  columns.upper = columns.final.map((value, k) => (asked[k] ? value + half[k] : NaN));
+  columns.width = half.map((value, k) => (asked[k] ? 2 * value : NaN));
   // By its first text, such as a name, and by its id.
   const name = (node) => (columns.text1 ? `${columns.text1[node]} (${columns.text0[node]})` : columns.text0[node]);
 
