@@ -100,6 +100,7 @@ def report(
     if (x is None) != (y is None) or (x and nodes is None):
         raise ValueError("give --x and --y together, and with them --nodes, the table that has these columns.")
     with options.status():
+        from residua.average import Average
         from residua.views.page.html import write_report
 
         fitted = load_model(model, trust)
@@ -107,7 +108,13 @@ def report(
         target = recipe.target if recipe else None
         table = None if nodes is None else rows_like(nodes, fitted.graph_, recipe, (x, y) if x and y else ())
         positions = None if table is None or not x else table[[x, y]].to_numpy(float)
-        write_report(fitted, output, title=title, target=target, nodes=table, positions=positions, polygons=polygons)
+        shown = fitted
+        if isinstance(fitted, Average):
+            shown = fitted.models[int(fitted.weights.argmax())]
+        write_report(shown, output, title=title, target=target, nodes=table, positions=positions, polygons=polygons)
+    if shown is not fitted:
+        text = f"{model} averages {len(fitted.models)} models; the page shows the one of the largest weight"
+        options.note(f"{text}, {shown.base_.name} ({fitted.weights.max():.2f}).")
     typer.echo(f"{output}")
 
 

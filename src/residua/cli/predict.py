@@ -12,6 +12,7 @@ from residua.bases.registry import BASES
 from residua.cli import options
 
 if TYPE_CHECKING:
+    from residua.average import Average
     from residua.estimator import GraphRegressor
 
 
@@ -77,14 +78,14 @@ def _map_of(output: Path, polygons: Path | None, nodes: Path | None) -> Path | N
     return found
 
 
-def load_model(path: Path, trust: bool = False) -> GraphRegressor:
-    """Load the model of a command; one with trees has to be trusted."""
-    from residua.estimator import GraphRegressor
+def load_model(path: Path, trust: bool = False) -> GraphRegressor | Average:
+    """Load the model of a command, or its average of several; one with scikit-learn's trees has to be trusted."""
     from residua.io.model_file import ModelFileError, load
 
     try:
         trusted = [name for entry in BASES.values() for name in entry.trusted] if trust else ()
-        return load(path, trusted=trusted, kind=GraphRegressor)
+        found: GraphRegressor | Average = load(path, trusted=trusted)
+        return found
     except ModelFileError as error:
         if "not trusted by default" not in str(error):
             raise
