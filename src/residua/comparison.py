@@ -20,6 +20,7 @@ from residua.bases.registry import BASES, COMPARED, NETWORKS, networks_installed
 from residua.encoding import Encoding, needs_encoding
 from residua.estimator import GraphRegressor
 from residua.extras import how_to_install
+from residua.field.kinds import check_field
 from residua.graph import Graph
 from residua.model_selection import SPLITS, held_out
 from residua.validation import MIN_LABELS, check_choice, check_count, check_known_values, check_share, check_together
@@ -138,6 +139,7 @@ def compare(
     splits: int = 5,
     split: str = "random",
     share: float = 0.25,
+    field: str = "normalised",
     random_state: int = 0,
     progress: Callable[[int, int, str], None] = lambda done, of, name: None,
 ) -> Comparison:
@@ -161,6 +163,8 @@ def compare(
         Whether single nodes are held out, or a connected ball of nodes.
     share : float
         Share of the known labels that is held out.
+    field : {"normalised", "laplacian", "auto"}
+        Precision of the residuals, as in ``GraphRegressor``.
     random_state : int
         Seed of the splits and the fits.
     progress : callable
@@ -179,6 +183,7 @@ def compare(
     check_count(splits, "splits", 1)
     check_count(random_state, "random_state", 0)
     check_share(share, "share")
+    check_field(field, auto=True)
     for name in bases:
         check_choice(name, tuple(BASES), "bases")
     X, y = check_together(graph, X, y=y)
@@ -197,7 +202,7 @@ def compare(
             progress(done + k, total, method.name)
             with warnings.catch_warnings(record=True, action="always") as caught:
                 try:
-                    model = GraphRegressor(method.base, method.correlation, random_state=random_state)
+                    model = GraphRegressor(method.base, method.correlation, field=field, random_state=random_state)
                     table = X if BASES[method.base].tables else numbers
                     scores.append(score_hidden(model, table, y, graph, hidden))
                 except ValueError as error:

@@ -27,7 +27,7 @@ def jobs(data: NodeData) -> list[Any]:
 
 def check_options(parameters: dict[str, Any]) -> None:
     """Refuse options that several bases together would not look at."""
-    for option, default in (options.OF_NETWORKS | {"correlation": "learned"}).items():
+    for option, default in (options.OF_NETWORKS | {"correlation": "learned", "field": "normalised"}).items():
         if parameters.get(option, default) != default:
             raise ValueError(f"--{option} is for a single base, and --base best takes several; leave it out.")
 

@@ -92,3 +92,17 @@ def load_model(path: Path, trust: bool = False) -> GraphRegressor | Average:
         beyond = "it holds other types than `residua fit` writes; load it in Python"
         remedy = beyond if trust else "if you know where the file comes from, add --trust"
         raise ModelFileError(f"{path} holds trees or other types that can steer compiled code; {remedy}.") from None
+
+
+def load_single(path: Path, trust: bool = False) -> GraphRegressor:
+    """Load a model, of an average the one of the largest weight, and say so."""
+    found = load_model(path, trust)
+    weights = getattr(found, "weights", None)
+    if weights is None:
+        return found  # type: ignore[return-value]
+    shown: GraphRegressor = found.models[int(weights.argmax())]  # type: ignore[union-attr]
+    text = f"{path} averages {len(weights)} models; the page shows the one of the largest weight"
+    options.note(f"{text}, {shown.base_.name} ({weights.max():.2f}).")
+    if hasattr(found, "recipe_") and not hasattr(shown, "recipe_"):
+        shown.recipe_ = found.recipe_
+    return shown

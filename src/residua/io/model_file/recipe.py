@@ -19,7 +19,7 @@ def unpack_recipe(table: Table, names: np.ndarray | None, check: bool = True) ->
     found = unpack_encoding(table)
     recipe = Recipe(
         **{name: table.need(name, str) for name in ("id", "target", "source", "to")},
-        **{name: table.need(name, str, type(None)) for name in ("weight", "edge_type")},
+        **{name: table.need(name, str, type(None)) for name in ("weight", "edge_type", "length") if name in table},
         missing=_texts(table.need("missing", list)),
         **_numerals(table),
         medians=found.medians,
