@@ -99,7 +99,7 @@ def load_single(path: Path, trust: bool = False) -> GraphRegressor:
     found = load_model(path, trust)
     weights = getattr(found, "weights", None)
     if weights is None:
-        return found  # type: ignore[return-value]
+        return found
     shown: GraphRegressor = found.models[int(weights.argmax())]  # type: ignore[union-attr]
     text = f"{path} averages {len(weights)} models; the page shows the one of the largest weight"
     options.note(f"{text}, {shown.base_.name} ({weights.max():.2f}).")
