@@ -96,13 +96,14 @@ def load_model(path: Path, trust: bool = False) -> GraphRegressor | Average:
 
 def load_single(path: Path, trust: bool = False) -> GraphRegressor:
     """Load a model, of an average the one of the largest weight, and say so."""
+    from residua.average import Average
+
     found = load_model(path, trust)
-    weights = getattr(found, "weights", None)
-    if weights is None:
+    if not isinstance(found, Average):
         return found
-    shown: GraphRegressor = found.models[int(weights.argmax())]  # type: ignore[union-attr]
-    text = f"{path} averages {len(weights)} models; the page shows the one of the largest weight"
-    options.note(f"{text}, {shown.base_.name} ({weights.max():.2f}).")
+    shown = found.models[int(found.weights.argmax())]
+    text = f"{path} averages {len(found.models)} models; the page shows the one of the largest weight"
+    options.note(f"{text}, {shown.base_.name} ({found.weights.max():.2f}).")
     if hasattr(found, "recipe_") and not hasattr(shown, "recipe_"):
         shown.recipe_ = found.recipe_
     return shown
