@@ -200,7 +200,9 @@ def test_default_depth_is_deep_enough_for_the_error_it_reports(alpha):
 
 @pytest.mark.parametrize("steps", [24, 96])
 @pytest.mark.parametrize(
-    "c", [case(3_000, [(i, i + 1) for i in range(2_999)], range(0, 3_000, 2)), grid(60, 60)], ids=["path", "map"]
+    "c",
+    [case(3_000, zip(range(2_999), range(1, 3_000), strict=True), range(0, 3_000, 2)), grid(60, 60)],
+    ids=["path", "map"],
 )
 def test_what_few_steps_leave_near_the_limit_is_in_the_error(c, steps):
     """There the last steps change little, and all that are missing a lot."""
