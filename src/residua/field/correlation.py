@@ -127,8 +127,8 @@ class CorrelationFit:
             mc = f", Monte-Carlo error {self.alpha_mc_error[t]:.1g}" if self.alpha_mc_error[t] else ""
             digits = 4 if abs(value) < 0.999 else 6
             lines.append(f"  alpha[{t}] = {value:+.{digits}f}  (standard error {self.alpha_stderr[t]:.2g}{mc})")
-        mc = self.log_likelihood_mc_error
-        noise = f"; Monte-Carlo error {mc:.2g}" if mc else ""
+        error = self.log_likelihood_mc_error
+        noise = f"; Monte-Carlo error {error:.2g}" if error else ""
         lines += [
             f"  beta = {self.beta:.4g}  (standard error {self.beta_stderr:.2g})",
             f"  log-likelihood = {self.log_likelihood:.2f} (restricted: {self.restricted_log_likelihood:.2f}{noise})",
