@@ -363,16 +363,19 @@ class Shifted(Operator):
 
         None where the diagonal of A is even already, is not positive, or its entries are not in this process.
         """
-        if self.S.arrays is None or self.S.arrays[2] is None or self.alpha <= 0:
+        if self.S.arrays is None:
             return None
         indptr, indices, weights, scale = self.S.arrays
+        if weights is None or self.alpha <= 0:
+            return None
         diagonal = self.diagonal()
         if not len(diagonal) or not diagonal.max() > UNEVEN * diagonal.min() > 0:
             return None
         root = (1 / np.sqrt(diagonal)).astype(self.dtype)
         own = np.repeat(np.arange(len(root)), np.diff(indptr)) == indices
+        apart = np.where(own, self.dtype.type(0), weights)
         scale = scale * root * self.dtype.type(np.sqrt(self.alpha))
-        return Shifted(Sparse(indptr, indices, np.where(own, self.dtype.type(0), weights), scale), 1.0), root
+        return Shifted(Sparse(indptr, indices, apart, scale), 1.0), root
 
     def noise(self, rng: np.random.Generator) -> Noise:
         """Return a source of columns with mean zero and this covariance."""
