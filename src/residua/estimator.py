@@ -92,6 +92,11 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         Networks only: where they are trained and asked; "auto" is a GPU where torch finds one. Features move with the
         network, in single precision where the device has no other; the graph stays on the CPU. A fitted model rests on
         the CPU and predicts there where the device is not.
+    spread : "learned" or "constant"
+        Standard deviations and tails of errors. "learned" from leave-one-out errors, after the mean, which does not
+        change: larger where features, degree, the prediction itself and errors of the labels around a node say so, with
+        Student's tails; constant where the labels are few or do not support it. "constant" takes the field at its word:
+        what differs between nodes is only where labels are, and tails are Gaussian.
 
     Attributes
     ----------
@@ -150,6 +155,7 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         random_state: int = 0,
         checkpoint: str | os.PathLike[str] | None = None,
         device: Any = "cpu",
+        spread: str = "learned",
     ):
         self.base = base
         self.correlation = correlation
@@ -160,6 +166,7 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         self.random_state = random_state
         self.checkpoint = checkpoint
         self.device = device
+        self.spread = spread
 
     def fit(
         self, X: Any, y: Any, *, graph: Graph | None = None, validation: Any = None, verbose: bool = False
@@ -259,6 +266,9 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
     def _scores(self) -> np.ndarray:
         return self._field.prediction.scores
 
+    def _predictive_width(self, coverage: float) -> float:
+        return self._field.spread.width(coverage)
+
     def sample(
         self,
         n_samples: int = 1,
@@ -326,7 +336,8 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         alpha, stderr = ({t: v[t] for t in graph.edge_types} for v in (field.alpha, field.alpha_stderr))
         outcome: Outcome = Outcome(members.mean(axis=0), unknown, members=members, out_of_sample=in_sample)
         tuned, beta, names = clone(self), field.beta, field.feature_names
-        tuned.field_ = FittedField(graph, X, y, base, outcome, alpha, stderr, beta, names, field.random_state)
+        options: Any = {"random_state": field.random_state, "spread_setting": self.spread}
+        tuned.field_ = FittedField(graph, X, y, base, outcome, alpha, stderr, beta, names, **options)
         return tuned
 
     def diagnose(self) -> Diagnosis:

@@ -20,6 +20,7 @@ from residua.field.coefficients import Design
 from residua.field.conditional import Conditional
 from residua.field.correlation import CorrelationFit
 from residua.field.prediction import Prediction
+from residua.field.spread import Spread, fit_spread
 from residua.graph import Graph
 from residua.graph.graph import read_only, same_graph
 from residua.graph.growth import merely_numbered, positions_within, shared_nodes
@@ -121,6 +122,8 @@ class FittedField(Workspace):
     error_scale : float
         Errors at unlabelled nodes relative to those at labels that networks did not learn from: larger by what early
         stopping hides, smaller by what an average of networks spares.
+    spread_setting : "learned", "constant" or Spread
+        Scale and tails of errors: learned from those of labels left out when asked for, those of the field, or given.
 
     Examples
     --------
@@ -145,6 +148,7 @@ class FittedField(Workspace):
     recipe: Any = None
     draws: int = 64
     error_scale: float = 1.0
+    spread_setting: str | Spread = "constant"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "X", own_copy(self.X))
@@ -153,7 +157,8 @@ class FittedField(Workspace):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
     def __getstate__(self) -> dict[str, Any]:
-        return super().__getstate__() | {"alpha": dict(self.alpha), "alpha_stderr": dict(self.alpha_stderr)}
+        plain = {"alpha": dict(self.alpha), "alpha_stderr": dict(self.alpha_stderr)}
+        return super().__getstate__() | plain | {"spread_setting": self.known_spread}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -197,6 +202,19 @@ class FittedField(Workspace):
         sums = self.graph.rows.sum(np.array([(len(error), error @ error) for error in errors]))
         count, squares = sums[0] if sums[0, 0] else sums[1]
         return float(squares / count)
+
+    @cached_property
+    def spread(self) -> Spread:
+        """Scale and tails of errors, learned from those of labels left out; constant where they are few."""
+        if isinstance(self.spread_setting, Spread):
+            return self.spread_setting
+        learn = self.spread_setting == "learned" and not self.in_sample
+        return fit_spread(self.prediction.spread_scores, self.random_state) if learn else Spread()
+
+    @property
+    def known_spread(self) -> str | Spread:
+        """The spread where it was learned already, else its setting."""
+        return self.spread if self.computed("spread") else self.spread_setting
 
     @property
     def uncorrected(self) -> np.ndarray:
@@ -343,7 +361,8 @@ class FittedField(Workspace):
         alpha = {name: self.alpha[name] for name in graph.edge_types}
         drawn: Any = {"draws": self.draws, "random_state": self.random_state}
         conditional = Conditional(graph, ~np.isnan(y), alpha, self.beta, design=design, **drawn)
-        return Prediction(graph, y, base, y - base, conditional, self.marginal_variance)
+        spread: Any = {"features": X, "spread_of": partial(getattr, self, "spread")}
+        return Prediction(graph, y, base, y - base, conditional, self.marginal_variance, **spread)
 
 
 def design_of(base: FittedBase, X: np.ndarray) -> Design | None:
