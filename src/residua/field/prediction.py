@@ -115,8 +115,8 @@ class Prediction(Workspace):
     def around(self) -> Neighbourhood:
         """How large the errors of the labels around each node were, its own left out."""
         precision = self.at_known(1 / (self.conditional.beta * self.field_leave_one_out.variance))
-        terms = zip(self.conditional.alpha, self.graph.operators.values(), strict=True)
-        shared = sum((alpha * sp.csr_array(S.to_scipy()) for alpha, S in terms), sp.csr_array((len(self.y),) * 2))
+        G = self.conditional.G
+        shared = G.alpha * sp.csr_array(G.S.to_scipy())
         return neighbourhood(self.graph, self.at_known(self._standardised_errors()), precision, shared)
 
     def _standardised_errors(self) -> np.ndarray:
@@ -227,6 +227,13 @@ class Prediction(Workspace):
         """Absolute leave-one-out errors in standard deviations, at labels out of sample."""
         unseen = self.out_of_sample_labels
         return np.abs(self.expected_error[unseen]) / np.sqrt(self.leave_one_out.variance[unseen])
+
+    @property
+    def log_score(self) -> float:
+        """Mean log density of labels out of sample, each predicted from all the others."""
+        unseen = self.out_of_sample_labels
+        error, variance = self.expected_error[unseen], self.leave_one_out.variance[unseen]
+        return float(-0.5 * np.mean(error**2 / variance + np.log(2 * np.pi * variance)))
 
     @cached_property
     def decorrelated(self) -> np.ndarray:
