@@ -22,7 +22,7 @@ CHANGES = {
     "checkpoint": ["elsewhere"],
     "device": ["auto"],
     "field": ["laplacian", "auto"],
-    "spread": ["constant"],
+    "spread": ["learned"],
 }
 
 

@@ -163,7 +163,7 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         checkpoint: str | os.PathLike[str] | None = None,
         device: Any = "cpu",
         field: str = "normalised",
-        spread: str = "learned",
+        spread: str = "constant",
     ):
         self.base = base
         self.correlation = correlation

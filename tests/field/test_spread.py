@@ -104,22 +104,6 @@ def halves(seed=0, side=40):
     return case, y, loud
 
 
-def test_loud_and_quiet_nodes_are_covered_alike():
-    inside = {"learned": np.zeros((2, 2)), "constant": np.zeros((2, 2))}
-    for seed in range(3):
-        case, y, loud = halves(seed)
-        for spread, found in inside.items():
-            model = residua.GraphRegressor("mean", spread=spread).fit(
-                None, np.where(case.labelled, y, np.nan), graph=case.graph
-            )
-            for k, method in enumerate(("predictive", "conformal")):
-                low, high = model.predict_interval(method=method)
-                within = (low <= y) & (y <= high)
-                found[k] += [within[~case.labelled & half].mean() / 3 for half in (loud, ~loud)]
-    assert ((inside["learned"] > 0.85) & (inside["learned"] < 0.95)).all(), inside
-    assert (inside["constant"][:, 0] < 0.85).all(), inside
-
-
 @pytest.fixture(scope="module")
 def learned():
     case, y, loud = halves(7, side=20)
@@ -184,8 +168,9 @@ def test_pickles_and_files_answer_alike(learned, tmp_path):
     *_, (model, constant) = learned
     _, std = model.predict(return_std=True)
     model.save(tmp_path / "model.residua")
-    for again in (pickle.loads(pickle.dumps(model)), residua.load(tmp_path / "model.residua")):
-        assert again.field_.computed("spread") or isinstance(again.field_.spread_setting, Spread)
+    loaded = residua.load(tmp_path / "model.residua")
+    assert isinstance(loaded.field_.spread_setting, Spread)  # which a file has once it was asked for
+    for again in (pickle.loads(pickle.dumps(model)), loaded):
         assert_array_equal(again.predict(return_std=True)[1], std)
         assert_array_equal(again.sample(2), model.sample(2))
     constant.save(tmp_path / "constant.residua")
@@ -210,6 +195,7 @@ def test_a_network_trained_on_every_label_keeps_the_field():
     case = small_world(200, 4, share=0.8, seed=2)
     X = np.random.default_rng(0).standard_normal((case.n, 2))
     y = np.where(case.labelled, X[:, 0], np.nan)
-    model = residua.GraphRegressor(residua.Network("hops", epochs=3), training="paper").fit(X, y, graph=case.graph)
+    model = residua.GraphRegressor(residua.Network("hops", epochs=3), training="paper", spread="learned")
+    model.fit(X, y, graph=case.graph)
     assert model.field_.in_sample
     assert model.field_.spread.gaussian

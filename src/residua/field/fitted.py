@@ -114,8 +114,7 @@ class FittedField(Workspace):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
     def __getstate__(self) -> dict[str, Any]:
-        plain = {name: dict(getattr(self, name)) for name in MAPPINGS}
-        return super().__getstate__() | plain | {"spread_setting": self.known_spread}
+        return super().__getstate__() | {name: dict(getattr(self, name)) for name in MAPPINGS}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)

@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
-import scipy.sparse as sp
 
+from residua.features import number_columns
 from residua.graph import Graph
 
 MOST = 64  # features: their number times that of the nodes is memory
@@ -33,7 +32,7 @@ def spread_columns(graph: Graph, X: Any, mean: np.ndarray, middle: float) -> dic
     middle : float
         Of the predictions at the labels of the fit.
     """
-    return _features(X) | {
+    return number_columns(X, MOST) | {
         DEGREE: np.log1p(graph.degree),
         PREDICTION: mean,
         DISTANCE: np.abs(mean - middle),
@@ -49,16 +48,3 @@ def named(columns: dict[str, np.ndarray], names: Sequence[str]) -> np.ndarray:
 def is_column(name: str, n_features: int) -> bool:
     """Return whether a column of this name is there with so many features."""
     return name in (DEGREE, PREDICTION, DISTANCE) or name in {f"x{k}" for k in range(min(n_features, MOST))}
-
-
-def _features(X: Any) -> dict[str, np.ndarray]:
-    if X is None:
-        return {}
-    if X.shape[1] > MOST:
-        return {}
-    if isinstance(X, pd.DataFrame):
-        kinds = pd.api.types
-        numeric = [kinds.is_numeric_dtype(t) and not kinds.is_complex_dtype(t) for t in X.dtypes]
-        return {f"x{k}": X.iloc[:, k].to_numpy(dtype=float, na_value=np.nan) for k, yes in enumerate(numeric) if yes}
-    table = X.toarray() if sp.issparse(X) else np.asarray(X)
-    return {f"x{k}": column.astype(float) for k, column in enumerate(table.T)}
