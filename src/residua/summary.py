@@ -21,7 +21,7 @@ from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from residua.bases.linear import LinearBase
 from residua.field.fitted import FittedField
-from residua.field.kinds import in_words
+from residua.field.kinds import LAPLACIAN, highest_degree, in_words
 from residua.linalg.rows import LOCAL
 from residua.validation import check_share
 
@@ -49,9 +49,9 @@ class Summary:
         Of the intervals from lower to upper.
     facts : dict of str to float
         nodes, labels, edges, degrees_of_freedom (labels less coefficients of a linear base), log_likelihood,
-        restricted_log_likelihood, aic, bic, p_value (of no correlation), residual_std (of a residual about which
-        nothing is known), std_given_neighbours (of one whose neighbours are all known), beta, beta_std_error. NaN where
-        there is no such number.
+        restricted_log_likelihood, log_likelihood_mc_error (of both, from random probes), aic, bic, p_value (of no
+        correlation), residual_std (of a residual about which nothing is known), std_given_neighbours (of one whose
+        neighbours are all known), beta, beta_std_error. NaN where there is no such number.
     methods : dict of str to str
         How numbers were computed.
     notes : tuple of str
@@ -154,6 +154,8 @@ class Summary:
         ):
             if np.isfinite(facts[key]):
                 yield name, f"{facts[key]:,.2f}"
+        if facts["log_likelihood_mc_error"] > 0:
+            yield "  error by probes", f"{facts['log_likelihood_mc_error']:.2g}"
         if np.isfinite(facts["p_value"]):
             yield "Test of no correlation", f"p {p_text(facts['p_value'], equals='= ')}"
 
@@ -334,6 +336,15 @@ def _alpha(field: FittedField, coverage: float) -> pd.DataFrame:
     return pd.DataFrame(values, index=pd.Index(names, name="type"), dtype=float)
 
 
+def _std_given_neighbours(field: FittedField) -> float:
+    """Return that of a residual whose neighbours are all known; for a Laplacian, at the median degree."""
+    a, degree = field.smoothing, highest_degree(field.graph) if field.kind == LAPLACIAN else 0.0
+    if a is None or not np.isfinite(a):
+        return float(1 / np.sqrt(field.beta))
+    median = degree - np.median(field.field_graph.adjacency().diagonal())
+    return float(np.sqrt((1 + a * degree) / (1 + a * median) / field.beta))
+
+
 def _facts(field: FittedField, rank: int) -> dict[str, float]:
     fit, n = field.correlation, int(field.labelled.sum())
     linear = _plain(field.base)
@@ -353,11 +364,12 @@ def _facts(field: FittedField, rank: int) -> dict[str, float]:
         "degrees_of_freedom": n - rank if linear else np.nan,
         "log_likelihood": likelihood,
         "restricted_log_likelihood": restricted,
+        "log_likelihood_mc_error": np.nan if fit is None else fit.log_likelihood_mc_error,
         "aic": aic,
         "bic": float(bic),
         "p_value": np.nan if fit is None else fit.p_value,
         "residual_std": float(np.sqrt(field.marginal_variance)),
-        "std_given_neighbours": field.std_given_neighbours,
+        "std_given_neighbours": _std_given_neighbours(field),
         "beta": field.beta,
         "beta_std_error": np.nan if fit is None else fit.beta_stderr,
     }
