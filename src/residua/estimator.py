@@ -70,11 +70,12 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         What explains a node from its features: "zero", "mean", "linear", "splines", "trees", "mlp", "hops", "gcn",
         "sage", "sage-gcn", "sage-max", "sage-pool", a scikit-learn regressor, a torch module or a ``Network``. The
         default, "hops", is as good as any single one over the data sets of the paper; it is a network and needs the
-        extra ``gnn``, "linear" does not. A linear base is fitted together with the correlation by generalised least
-        squares, and so is "splines", a smooth curve of each feature; "trees" are boosted, and networks trained, through
-        the likelihood; a scikit-learn regressor is refitted to what neighbours leave to explain, cross-fitted. A torch
-        module is called as ``module(x, edge_index)``, with ``edge_weight`` and ``edge_attr`` where its ``forward``
-        takes them.
+        extra ``gnn``. The command line has another default, "linear", which needs no PyTorch, tells its coefficients
+        and is fitted in a second; "hops" predicts better. Neither depends on what is installed. A linear base is fitted
+        together with the correlation by generalised least squares, and so is "splines", a smooth curve of each feature;
+        "trees" are boosted, and networks trained, through the likelihood; a scikit-learn regressor is refitted to what
+        neighbours leave to explain, cross-fitted. A torch module is called as ``module(x, edge_index)``, with
+        ``edge_weight`` and ``edge_attr`` where its ``forward`` takes them.
     correlation : "learned", "propagate" or None
         Learned strength and sign of the residuals' correlation; label propagation of them (alpha = 1); or none.
     training : "joint", "post-hoc" or "paper"
