@@ -78,6 +78,22 @@ def test_a_label_has_no_part_in_what_is_known_around_it():
     assert after.squares[0, beside] > before.squares[0, beside]
 
 
+def test_the_region_of_a_node_is_a_lazy_walk_over_labels_and_a_label_has_no_part_in_its_own():
+    case = grid(6, 6, share=0.7, seed=1)
+    r = np.random.default_rng(3).standard_normal(case.n)
+    found, z = around(case, 0.0, r)
+    K = np.linalg.matrix_power((np.eye(case.n) + averages(case.graph)) / 2, neighbour_errors.REGION)
+    U, has = ~case.labelled, case.labelled.astype(float)
+    u = np.where(case.labelled, np.minimum(np.nan_to_num(z) ** 2, neighbour_errors.LARGEST), 0.0)
+    assert_allclose(found.squares[2][U], (K @ u)[U], rtol=1e-12)
+    assert_allclose(found.weights[2][U], (K @ has)[U], rtol=1e-12)
+    i = case.L[3]
+    assert 0 < found.weights[2][i] <= (K @ has)[i] - K[i, i] + 1e-12
+    changed = r.copy()
+    changed[i] += 4
+    assert_allclose(around(case, 0.0, changed)[0].squares[2][i], found.squares[2][i], rtol=1e-12)
+
+
 def test_self_loops_and_nodes_without_edges_add_nothing():
     graph = Graph.from_edges([0, 0, 1], [0, 1, 2], nodes=range(4))
     z = np.array([1.0, 2.0, np.nan, 3.0])

@@ -19,20 +19,21 @@ CHANCE = 0.001  # of a false alarm
 
 def scores(n=400, k=3, seed=0):
     rng = np.random.default_rng(seed)
-    weights = rng.random((HOPS, n))
-    around = Neighbourhood(weights * rng.chisquare(1, (HOPS, n)), weights)
+    weights = rng.random((HOPS + 1, n))
+    around = Neighbourhood(weights * rng.chisquare(1, (HOPS + 1, n)), weights)
     return Scores(rng.standard_t(5, n), rng.standard_normal((n, k)), tuple("abc"[:k]), around)
 
 
-THETA = np.array([0.1, 0.4, -0.3, 0.8, 0.2, -0.1, 0.3])
+THETA = np.array([0.1, 0.4, -0.3, -0.7, 0.8, 0.2, -0.1, 0.3])
 
 
 def test_the_likelihood_is_that_of_students_t_at_the_local_scale():
     given = scores()
     b, r, nu = np.exp(0.4), 1 / (1 + np.exp(0.3)), SLIMMEST + np.exp(0.8)
-    m = np.mean(np.minimum(given.z**2, LARGEST))
+    a, m = np.exp(-0.7), np.mean(np.minimum(given.z**2, LARGEST))
+    w = (a * m + given.around.squares[2]) / (a + given.around.weights[2])
     top, bottom = (one[0] + r * one[1] for one in given.around)
-    s = np.exp(0.1 + given.columns @ THETA[4:]) * np.sqrt((b * m + top) / (b + bottom))
+    s = np.exp(0.1 + given.columns @ THETA[5:]) * np.sqrt((b * w + top) / (b + bottom))
     expected = t.logpdf(given.z, nu, scale=s * np.sqrt((nu - 2) / nu)).sum()
     assert_allclose(Likelihood(given).log_likelihood(THETA), expected, rtol=1e-12)
     spread = Likelihood(given).spread(THETA, Spread(centre=np.zeros(3), unit=np.ones(3)), 0.0)
@@ -46,8 +47,8 @@ def test_the_gradient_is_that_of_differences(local):
     slopes = approx_fprime(THETA, lambda x: likelihood.penalised(x, 3.0)[0], 1e-6)
     found = likelihood.penalised(THETA, 3.0)[1]
     if not local:
-        assert_array_equal(found[1:3], 0)
-        found[1:3] = slopes[1:3]
+        assert_array_equal(found[1:4], 0)
+        found[1:4] = slopes[1:4]
     assert_allclose(found, slopes, rtol=2e-4, atol=2e-4)
 
 
@@ -68,7 +69,7 @@ def test_columns_and_tails_are_recovered():
     rng = np.random.default_rng(3)
     n, g = 6000, np.array([0.5, 0.0, -0.3])
     V = rng.standard_normal((n, 3))
-    none = Neighbourhood(np.zeros((HOPS, n)), np.zeros((HOPS, n)))
+    none = Neighbourhood(np.zeros((HOPS + 1, n)), np.zeros((HOPS + 1, n)))
     z = rng.standard_t(6, n) * np.sqrt(4 / 6) * np.exp(np.clip(V, -2.5, 2.5) @ g)
     found = fit_spread(Scores(z, V, tuple("abc"), none))
     error = np.sqrt((6 + 3) / (2 * 6) / n)  # by Fisher's information
@@ -96,12 +97,28 @@ def test_few_labels_and_errors_of_nothing_leave_the_field_as_it_is():
     assert fit_spread(many._replace(z=np.zeros(200))).gaussian
 
 
-def halves(seed=0, side=40):
+def halves(seed=0, side=30):
     """A map whose right half is twice as loud; three of five labels are known."""
     case, rng = grid(side, side, share=0.6, seed=seed), np.random.default_rng(seed)
     loud = np.arange(case.n) % side >= side // 2
     y = dense.draw(case.S, 0.9, 1.0, rng)[0] * 0.2 + rng.standard_normal(case.n) * np.where(loud, 2.0, 1.0)
     return case, y, loud
+
+
+def test_loud_and_quiet_nodes_are_covered_alike():
+    inside = {"learned": np.zeros((2, 2)), "constant": np.zeros((2, 2))}
+    for seed in range(5):
+        case, y, loud = halves(seed)
+        for spread, found in inside.items():
+            model = residua.GraphRegressor("mean", spread=spread).fit(
+                None, np.where(case.labelled, y, np.nan), graph=case.graph
+            )
+            for k, method in enumerate(("predictive", "conformal")):
+                low, high = model.predict_interval(method=method)
+                within = (low <= y) & (y <= high)
+                found[k] += [within[~case.labelled & half].mean() / 5 for half in (loud, ~loud)]
+    assert ((inside["learned"] > 0.85) & (inside["learned"] < 0.95)).all(), inside
+    assert (inside["constant"][:, 0] < 0.85).all(), inside
 
 
 @pytest.fixture(scope="module")

@@ -7,10 +7,14 @@ z_j leave-one-out errors over their standard deviations, z_ij that of label j wi
 no label), P precision of the labels, M averages over neighbours. z_j alone would not do: label i has part in it, and an
 odd label makes the errors of its neighbours large, by which its own would seem to be foretold. P_ij is taken from the
 edge of i and j alone, as it is where all nodes around them have labels; two steps away it is taken to be 0.
+
+Beside these sums there are those over a region, T_i3 = sum_j (((I + M) / 2)^4)_ij u_j: of a label, over labels of other
+folds than its own, so that none has part in its own region either.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +23,7 @@ import scipy.sparse as sp
 from residua.graph import Graph
 
 HOPS = 2
+REGION, FOLDS = 4, 8  # steps of a lazy walk; into how many folds labels fall
 LARGEST = (
     16.0  # square of a standardised error that one label may have at most: outliers say little of their neighbours
 )
@@ -29,8 +34,8 @@ CLOSEST = 0.99  # |rho| at most
 class Neighbourhood(NamedTuple):
     """Sums over the labels around each node, by the number of steps to them."""
 
-    squares: np.ndarray  # (HOPS, n) T
-    weights: np.ndarray  # (HOPS, n) the same sums of ones
+    squares: np.ndarray  # (HOPS + 1, n) T
+    weights: np.ndarray  # (HOPS + 1, n) the same sums of ones
 
 
 def neighbourhood(graph: Graph, z: np.ndarray, precision: np.ndarray, shared: sp.csr_array) -> Neighbourhood:
@@ -56,14 +61,28 @@ def neighbourhood(graph: Graph, z: np.ndarray, precision: np.ndarray, shared: sp
     square, has = np.minimum(standard**2, LARGEST) * known, known.astype(float)
 
     def average(values: np.ndarray) -> np.ndarray:
-        return inverse * (A @ values - own * values)
+        return (inverse * ((A @ values).T - own * values.T)).T
 
     returning = inverse * (A.power(2) @ inverse - own**2 * inverse)  # (M^2)_ii
     near = inverse * _pairs(A, shared, standard, root, known)
     once = average(has)
     squares = [near, np.maximum(average(average(square)) - returning * square, 0.0)]
     weights = [once, np.maximum(average(once) - returning * has, 0.0)]
-    return Neighbourhood(np.array(squares), np.array(weights))
+    wide = _region(average, square, has)
+    return Neighbourhood(np.array([*squares, wide[0]]), np.array([*weights, wide[1]]))
+
+
+def _region(average: Callable[[np.ndarray], np.ndarray], square: np.ndarray, has: np.ndarray) -> np.ndarray:
+    """Sums (2, n) of squares and of ones over the region of each node, of a label without those of its fold."""
+    n = len(has)
+    fold = np.where(has > 0, np.random.default_rng(0).integers(FOLDS, size=n), FOLDS)
+    out = np.zeros((2, n))
+    for k in range(FOLDS + 1):  # the last one leaves no label out
+        values = np.column_stack([square, has]) * (fold != k)[:, None]
+        for _ in range(REGION):
+            values = 0.5 * (values + average(values))
+        out[:, fold == k] = values[fold == k].T
+    return out
 
 
 def _pairs(A: sp.csr_array, shared: sp.csr_array, z: np.ndarray, root: np.ndarray, known: np.ndarray) -> np.ndarray:

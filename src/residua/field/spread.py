@@ -1,12 +1,13 @@
 """How much larger errors are at some nodes than the field says, and how long their tails are.
 
     z_i = s_i e_i,   e_i ~ t_nu of variance 1,    log s_i = c + v_i' g + log(local_i)
-    local_i^2 = (b m + T_i1 + r T_i2) / (b + W_i1 + r W_i2)
+    local_i^2 = (b w_i + T_i1 + r T_i2) / (b + W_i1 + r W_i2),   w_i = (a m + T_i3) / (a + W_i3)
 
 z leave-one-out errors over the standard deviations of the field, v columns (features, degree, the prediction itself),
-T and W sums of squared z over the labels around i and of ones (`neighbour_errors.py`), m the mean square. All of it is
-fitted after the mean, which does not change, by maximum likelihood of the z; g has a prior whose variance is learned:
-columns that tell nothing are given up. With few labels, or where z do not support more, s = 1 and e is Gaussian.
+T and W sums of squared z over the labels around i and of ones (`neighbour_errors.py`), w that of its region, m of all.
+All of it is fitted after the mean, which does not change, by maximum likelihood of the z; g has a prior whose variance
+is learned: columns that tell nothing are given up. With few labels, or where z do not support more, s = 1 and e is
+Gaussian.
 """
 
 from __future__ import annotations
@@ -26,9 +27,11 @@ SLIMMEST = 2.5  # degrees of freedom at least: a variance has to be there, and n
 FURTHEST = 2.5  # standard deviations of a column that count
 MARGIN = 2.0  # nats by which a richer spread has to be likelier, beside one for each parameter
 ROUNDS = 4  # of learning the variance of the coefficients
-# Standard deviations of wide normal priors: of log b, the logit of r, and log(nu - 2.5) around 1.
-PRIORS = np.array([3.0, 2.0, 2.0])
-LIMITS = [(None, None), (-6.0, 12.0), (-5.0, 5.0), (-8.0, 5.0)]
+# Standard deviations of wide normal priors of log b, the logit of r, log a and log(nu - 2.5), and their means.
+PRIORS = np.array([3.0, 2.0, 3.0, 2.0])
+START = np.array([0.0, 0.0, -2.0, 1.0])
+LIMITS = [(None, None), (-6.0, 12.0), (-5.0, 5.0), (-8.0, 8.0), (-8.0, 5.0)]
+SHAPE = len(LIMITS)  # numbers beside the coefficients
 TABLE = np.linspace(-8.5, 8.5, 3401)
 
 
@@ -53,7 +56,9 @@ class Spread:
     centre, unit : (k,) array
         Mean and standard deviation of each column at the labels of the fit.
     prior_weight : float
-        b, what the mean square counts beside the labels around a node; infinite where these say nothing.
+        b, what the region counts beside the labels around a node; infinite where these say nothing.
+    region_weight : float
+        a, what the mean square of all labels counts beside those of the region.
     mean_square : float
         m.
     decay : float
@@ -71,6 +76,7 @@ class Spread:
     centre: np.ndarray = field(default_factory=_none)
     unit: np.ndarray = field(default_factory=_none)
     prior_weight: float = np.inf
+    region_weight: float = 1.0
     mean_square: float = 1.0
     decay: float = 0.0
     middle: float = 0.0
@@ -96,8 +102,8 @@ class Spread:
         """Return log(local) (n,) of what is known of the labels around each node."""
         if not np.isfinite(self.prior_weight):
             return np.zeros(around.squares.shape[1])
-        r, b = self.decay ** np.arange(HOPS), self.prior_weight
-        return np.asarray(0.5 * np.log((b * self.mean_square + r @ around.squares) / (b + r @ around.weights)))
+        theta = np.log([self.prior_weight, self.region_weight])
+        return _local(theta[0], self.decay, theta[1], self.mean_square, around)[0]
 
     def scale(self, columns: np.ndarray, around: Neighbourhood) -> np.ndarray:
         """Return the scale (n,) of each node, of its columns (n, k) and the labels around it."""
@@ -176,7 +182,7 @@ def fit_tails(z: np.ndarray, df: float) -> Spread:
     """Return the most likely tails of errors z (k,) in standard deviations; those of ``df`` where they are few."""
     if len(z) < FEWEST:
         return Spread(df=df)
-    found = minimize_scalar(lambda a: -Spread(df=SLIMMEST + np.exp(a)).log_density(z).sum(), bounds=LIMITS[3])
+    found = minimize_scalar(lambda a: -Spread(df=SLIMMEST + np.exp(a)).log_density(z).sum(), bounds=LIMITS[-1])
     return Spread(df=float(SLIMMEST + np.exp(found.x)), n_scores=len(z))
 
 
@@ -184,7 +190,7 @@ def _fit_level(scores: Scores, plain: Spread) -> tuple[Spread, float]:
     """Return the best spread of one scale, and by how much it is likelier than a Gaussian, less its parameters."""
     none = scores._replace(columns=np.zeros((len(scores.z), 0)), names=())
     likelihood = Likelihood(none, local=False)
-    theta = likelihood.maximise(np.array([0.0, 0.0, 0.0, 1.0]), 1.0)
+    theta = likelihood.maximise(np.r_[0.0, START], 1.0)
     return likelihood.spread(theta, plain, 2.0), likelihood.log_likelihood(theta) - plain.log_density(
         scores.z
     ).sum() - 2
@@ -195,15 +201,15 @@ def _fit_whole(scores: Scores, tails: Spread) -> tuple[Spread, float]:
     plain, found = _standardise(scores, tails.n_scores)
     likelihood = Likelihood(scores._replace(columns=found, names=plain.names))
     d, ridge, used = found.shape[1], 10.0, 0.0
-    theta = np.r_[tails.level, 0.0, 0.0, np.clip(np.log(tails.df - SLIMMEST), *LIMITS[3]), np.zeros(d)]
+    theta = np.r_[tails.level, START[:3], np.clip(np.log(tails.df - SLIMMEST), *LIMITS[-1]), np.zeros(d)]
     for _ in range(ROUNDS if d else 1):
         theta = likelihood.maximise(theta, ridge)
-        g, nu = theta[4:], SLIMMEST + np.exp(theta[3])
+        g, nu = theta[SHAPE:], SLIMMEST + np.exp(theta[4])
         values = np.maximum(np.linalg.eigvalsh(found.T @ found), 0) * 2 * nu / (nu + 3)  # Fisher information
         used = float((values / (values + ridge)).sum())
         ridge = float(np.clip(used / max(g @ g, 1e-12), 1.0, 1e6))  # MacKay: as large as the prior variance says
-    gain = likelihood.log_likelihood(theta) - Spread().log_density(scores.z).sum() - used - 4
-    return likelihood.spread(theta, plain, used + 4), gain
+    gain = likelihood.log_likelihood(theta) - Spread().log_density(scores.z).sum() - used - SHAPE
+    return likelihood.spread(theta, plain, used + SHAPE), gain
 
 
 def _standardise(scores: Scores, count: int) -> tuple[Spread, np.ndarray]:
@@ -228,7 +234,7 @@ def _standardise(scores: Scores, count: int) -> tuple[Spread, np.ndarray]:
 
 
 class Likelihood:
-    """The likelihood of standardised errors, as a function of theta = (c, log b, logit r, log(nu - 2.5), g).
+    """The likelihood of standardised errors, as a function of theta = (c, log b, logit r, log a, log(nu - 2.5), g).
 
     Parameters
     ----------
@@ -239,7 +245,7 @@ class Likelihood:
     """
 
     def __init__(self, scores: Scores, local: bool = True):
-        self.V, (self.T, self.W), self.local = scores.columns, scores.around, local
+        self.V, self.around, self.local = scores.columns, scores.around, local
         self.squares = scores.z**2
         self.mean_square = float(np.mean(np.minimum(self.squares, LARGEST)))
 
@@ -250,27 +256,20 @@ class Likelihood:
     def penalised(self, theta: np.ndarray, ridge: float) -> tuple[float, np.ndarray]:
         """Return what is minimised, minus the log likelihood and the log priors, and its gradient."""
         each, slopes, columns = self._terms(theta)
-        start, g = np.array([0.0, 0.0, 1.0]), theta[4:]
-        pull = (theta[1:4] - start) / PRIORS
+        g, pull = theta[SHAPE:], (theta[1:SHAPE] - START) / PRIORS
         value = -each.sum() + 0.5 * (pull @ pull + ridge * g @ g)
         gradient = np.r_[-columns.sum(axis=1), -(self.V.T @ slopes) + ridge * g]
-        gradient[1:4] += pull / PRIORS
+        gradient[1:SHAPE] += pull / PRIORS
         if not self.local:
-            gradient[1:3] = 0
+            gradient[1:4] = 0
         return float(value), gradient
 
     def _terms(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Log density of each error (k,), its slope in the log scale, and its slopes (4, k) in c, log b, .. ."""
-        nu, ls, slopes = SLIMMEST + np.exp(theta[3]), theta[0] + self.V @ theta[4:], np.zeros((2, len(self.V)))
+        """Log density of each error (k,), its slope in the log scale, and its slopes (5, k) in c, log b, .. ."""
+        nu, ls, slopes = SLIMMEST + np.exp(theta[4]), theta[0] + self.V @ theta[SHAPE:], np.zeros((3, len(self.V)))
         if self.local:
-            b, r = np.exp(theta[1]), 1 / (1 + np.exp(-theta[2]))
-            powers = r ** np.arange(HOPS)
-            raised = np.arange(HOPS) * powers * (1 - r)
-            top, bottom = b * self.mean_square + powers @ self.T, b + powers @ self.W
-            ls = ls + 0.5 * np.log(top / bottom)
-            slopes = 0.5 * np.array(
-                [b * (self.mean_square / top - 1 / bottom), raised @ self.T / top - raised @ self.W / bottom]
-            )
+            local, slopes = _local(theta[1], 1 / (1 + np.exp(-theta[2])), theta[3], self.mean_square, self.around)
+            ls = ls + local
         each, by_scale, by_nu = _log_density(self.squares, ls, nu)
         return each, by_scale, np.vstack([by_scale, slopes * by_scale, by_nu * (nu - SLIMMEST)])
 
@@ -285,9 +284,21 @@ class Likelihood:
         local: dict[str, Any] = {}
         if self.local:
             local = {"prior_weight": float(np.exp(theta[1])), "mean_square": self.mean_square}
-            local |= {"decay": float(1 / (1 + np.exp(-theta[2])))}
+            local |= {"decay": float(1 / (1 + np.exp(-theta[2]))), "region_weight": float(np.exp(theta[3]))}
         level = float(theta[0]) + used / len(self.V)
-        return replace(plain, df=float(SLIMMEST + np.exp(theta[3])), level=level, coefficients=theta[4:], **local)
+        return replace(plain, df=float(SLIMMEST + np.exp(theta[4])), level=level, coefficients=theta[SHAPE:], **local)
+
+
+def _local(log_b: float, r: float, log_a: float, m: float, around: Neighbourhood) -> tuple[np.ndarray, np.ndarray]:
+    """Return log(local) (k,), and its slopes (3, k) in log b, the logit of r and log a."""
+    b, a, powers = np.exp(log_b), np.exp(log_a), r ** np.arange(HOPS)
+    raised = np.arange(HOPS) * powers * (1 - r)
+    (T, wide), (W, count) = ((part[:HOPS], part[HOPS]) for part in around)
+    w = (a * m + wide) / (a + count)
+    top, bottom = b * w + powers @ T, b + powers @ W
+    by_region = b / top * a * (m - w) / (a + count)
+    slopes = [b * (w / top - 1 / bottom), raised @ T / top - raised @ W / bottom, by_region]
+    return 0.5 * np.log(top / bottom), 0.5 * np.array(slopes)
 
 
 def _log_density(square: np.ndarray, ls: np.ndarray | float, nu: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -19,7 +19,7 @@ from residua.validation import one_line
 
 SETTINGS = ("learned", "constant")
 VECTORS = ("coefficients", "centre", "unit")
-NUMBERS = ("df", "level", "prior_weight", "mean_square", "decay", "middle")
+NUMBERS = ("df", "level", "prior_weight", "region_weight", "mean_square", "decay", "middle")
 
 
 def pack_spread(spread: str | Spread, arrays: dict[str, np.ndarray]) -> Any:
@@ -43,8 +43,12 @@ def unpack_spread(found: Any, n_features: int, arrays: Arrays) -> str | Spread:
     if not all(type(name) is str and is_column(name, n_features) for name in names) or len(set(names)) < len(names):
         raise damaged(f"spread is of columns {one_line(names, 80)}")
     vectors = {name: arrays.take(f"spread.{name}", (len(names),)) for name in VECTORS}
-    bounded = all(math.isfinite(numbers[name]) for name in ("level", "mean_square", "decay", "middle"))
-    positive = numbers["prior_weight"] > 0 and numbers["mean_square"] > 0 and 0 <= numbers["decay"] <= 1
+    bounded = all(math.isfinite(numbers[name]) for name in ("level", "region_weight", "mean_square", "decay", "middle"))
+    positive = (
+        min(numbers["prior_weight"], numbers["region_weight"]) > 0
+        and numbers["mean_square"] > 0
+        and 0 <= numbers["decay"] <= 1
+    )
     if not (bounded and positive and numbers["df"] >= SLIMMEST and (vectors["unit"] > 0).all()):
         raise damaged(f"spread is {one_line(found, 80)}")
     learned: dict[str, Any] = {**numbers, **vectors}
