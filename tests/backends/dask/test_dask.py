@@ -820,7 +820,7 @@ def test_arguments_are_checked(client, halves, case):
 # The command line
 
 
-PARAMETERS = {"base": "linear", "correlation": "learned", "random_state": 0}
+PARAMETERS = {"base": "linear", "correlation": "learned", "random_state": 0, "field": "normalised"}
 
 
 @pytest.mark.parametrize(
