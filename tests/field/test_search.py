@@ -5,11 +5,11 @@ import pytest
 
 import dense
 from graphs import small_world
-from residua import GraphRegressor, Network
+from residua import Cholesky, GraphRegressor, Network
 from residua.field import Likelihood, correlator
 from residua.field.precision import A_MAX
 from residua.field.profile import Profile
-from residua.field.search import search
+from residua.field.search import COARSE_GRID, search
 
 STARTS = (-5.0, -3.0, -1.5, 0.1, 1.5, 3.0, 5.0)
 
@@ -22,6 +22,17 @@ def test_far_from_the_start_the_optimum_is_that_of_a_search_everywhere(seed):
     best = profile.omega(search(profile)[0])
     for start in STARTS:
         assert profile.omega(search(profile, np.array([start]))[0]) < best + 1e-3, f"started at {start}"
+
+
+@pytest.mark.parametrize("start", [0.9, 1.6, 3.4])
+def test_a_search_walks_a_few_moves_without_looking_everywhere(start):
+    """Each alpha costs two factors here; the optimum is the one that a search everywhere finds."""
+    c = small_world(n=120, degree=6, share=0.5, seed=3)
+    r = dense.draw(c.S, [0.98], 1.0, np.random.default_rng(1))[0][c.labelled]
+    profile, whole = (Profile(Likelihood(c.graph, c.labelled, Cholesky()), r) for _ in range(2))
+    found, best = search(profile, np.array([start]))[0], search(whole)[0]
+    np.testing.assert_allclose(found, best, atol=1e-5)
+    assert len(profile.logdets) < min(COARSE_GRID, len(whole.logdets))
 
 
 @pytest.mark.parametrize("rough", [False, True])

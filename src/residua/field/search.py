@@ -22,6 +22,7 @@ from residua.linalg.logdet.choice import exact_instead
 
 ROUGH, FINE = 0.3, 0.1  # Monte-Carlo error of alpha, in standard errors, that will do
 GRID, COARSE_GRID = 59, 15
+REACH, MOVES = 0.25, 5  # from a start: to begin with, and how often before a search looks everywhere
 WIDE = 100  # columns of the mean, from which on every alpha has its price
 
 
@@ -115,11 +116,14 @@ def _search(profile: Profile, start: np.ndarray | None, rough: bool) -> np.ndarr
     return _search_line(profile, start, rough) if profile.p == 1 else _search_space(profile, start, rough)
 
 
-def _search_line(profile: Profile, start: np.ndarray | None, rough: bool, reach: float = 0.25) -> np.ndarray:
+def _search_line(profile: Profile, start: np.ndarray | None, rough: bool, moves: int = 0) -> np.ndarray:
     form, agree = profile.quadratic_form, profile.likelihood.rows.agree
     grid = np.linspace(-A_MAX, A_MAX, GRID if profile.ratio.cheap and not rough else COARSE_GRID)
     if start is not None:
-        grid = np.unique(np.clip(start[0] + np.array([-reach, 0.0, reach]), -A_MAX, A_MAX))
+        # Wide steps may pass over an optimum, which only training, that goes on, can afford.
+        reach = REACH * 2 ** (moves if rough else min(moves, 1))
+        near = round(start[0] * 2**20) / 2**20  # a move back meets the bits of where it came from
+        grid = np.unique(np.clip(near + np.array([-reach, 0.0, reach]), -A_MAX, A_MAX))
     # Everywhere, not only at the best: too few steps make the likelihood near 1 look worse than it is.
     form.refine(np.tanh(grid), tol=(1e-1 if rough else 1e-3) / profile.n)
     if len(grid) > COARSE_GRID and (form.by_solves or len(profile.groups) > WIDE or profile.groups.any()):
@@ -127,8 +131,7 @@ def _search_line(profile: Profile, start: np.ndarray | None, rough: bool, reach:
     values = agree([profile.omega(a) for a in grid])
     best = int(np.argmin(values))
     if start is not None and best in (0, len(grid) - 1) and abs(grid[best]) < A_MAX:
-        # It has moved far. Wider steps may pass over an optimum, which only training, that goes on, can afford.
-        return _search_line(profile, grid[best : best + 1] if rough or reach < 0.5 else None, rough, 2 * reach)
+        return _search_line(profile, grid[best : best + 1] if rough or moves < MOVES else None, rough, moves + 1)
     # Eigenvalues are known to 1e-13 or so, at a distance of 1e-6 to the limit.
     if max(values) - min(values) < 1e-7 * profile.n:
         if start is not None:
@@ -139,13 +142,16 @@ def _search_line(profile: Profile, start: np.ndarray | None, rough: bool, reach:
     def logdet(a: float) -> float:
         return float(profile.logdet(np.tanh(np.array([a]))).value)
 
-    near = 1e-2 if rough else 1e-4
+    near, tol = (1e-2, 1e-4 / profile.n) if rough else (1e-4, 1e-11)
+    asked = {float(a): logdet(a) for a in grid} if form.cheap else {}
+    found: float | None = None
     while True:
         if form.cheap:
-            found = agree(minimise(profile.misfit, logdet, grid, bounds, near))
+            found = agree(minimise(profile.misfit, logdet, asked, bounds, near, found))
         else:  # the quadratic form has its price too: it is asked where the log-determinant is, and nowhere else
-            found = agree(minimise(lambda a: 0.0, lambda a: -profile.omega(a), grid, bounds, near))
-        if not form.refine(np.tanh(np.array([found]))):
+            gains = {float(a): -profile.omega(a) for a in grid}
+            found = agree(minimise(lambda a: 0.0, lambda a: -profile.omega(a), gains, bounds, near))
+        if not form.refine(np.tanh(np.array([found])), tol):
             return np.array([found])
 
 
