@@ -54,7 +54,7 @@ class Predictor(ABC):
         *,
         graph: Graph | None = ...,
         return_std: Literal[False] = ...,
-        known: str = ...,
+        known: str | None = ...,
         nodes: Any = ...,
     ) -> np.ndarray: ...
 
@@ -66,7 +66,7 @@ class Predictor(ABC):
         *,
         graph: Graph | None = ...,
         return_std: Literal[True],
-        known: str = ...,
+        known: str | None = ...,
         nodes: Any = ...,
     ) -> Vectors: ...
 
@@ -78,7 +78,7 @@ class Predictor(ABC):
         *,
         graph: Graph | None = ...,
         return_std: bool,
-        known: str = ...,
+        known: str | None = ...,
         nodes: Any = ...,
     ) -> np.ndarray | Vectors: ...
 
@@ -89,7 +89,7 @@ class Predictor(ABC):
         *,
         graph: Graph | None = None,
         return_std: bool = False,
-        known: str = "label",
+        known: str | None = None,
         nodes: Any = None,
     ) -> np.ndarray | Vectors:
         """Predict every node of the training graph, or of another graph given its features and few known labels.
@@ -97,7 +97,9 @@ class Predictor(ABC):
         Parameters
         ----------
         X : (n, d) array, DataFrame or ids of nodes (k,), optional
-            Features of another graph, unless that carries them; or ids, which is the same as ``nodes``.
+            Features of another graph, unless that carries them; of the training graph grown, a DataFrame of the new
+            nodes by id is enough. Without graph: features of the training graph in place of those of the fit. Or ids,
+            which is the same as ``nodes``.
         y : (n,) array, Series or dict, optional
             Known labels of another graph, NaN where unknown. Without X and graph: labels of the training graph that
             came to be known since the fit, NaN elsewhere. They are conditioned on beside those of the fit, which they
@@ -109,8 +111,10 @@ class Predictor(ABC):
             it, is that graph, grown: the labels of the fit are known there too, by id, and y adds to them.
         return_std : bool
             Also return standard deviations.
-        known : "label" or "predict"
-            "label" returns known labels as they are, with std 0; "predict" gives leave-one-out predictions there.
+        known : "label" or "predict", optional
+            "label", the default, returns known labels as they are, with std 0; "predict" gives leave-one-out
+            predictions there. That is the default where X has features of the training graph, as scorers of
+            scikit-learn pass them: they compare what ``predict(X)`` returns with those very labels.
         nodes : ids (k,), optional
             Which nodes to return, in this order.
 
@@ -122,7 +126,10 @@ class Predictor(ABC):
         std : (n,) array
             Standard deviations, only if ``return_std``.
         """
-        check_choice(known, ("label", "predict"), "known")
+        check_choice(known, (None, "label", "predict"), "known")
+        if known is None:
+            own = graph is None or graph is self.graph_
+            known = "predict" if own and X is not None and not names_nodes(X) else "label"
         if self.targets_ is not None:
             options: Any = {"graph": graph, "return_std": return_std, "known": known, "nodes": nodes}
             return side_by_side([one.predict(X, labels, **options) for one, labels in self._each(y)])
@@ -180,7 +187,7 @@ class Predictor(ABC):
             Upper ends.
         """
         width = self.interval_width(coverage, method)
-        mean, std = self.predict(X, y, graph=graph, return_std=True, nodes=nodes)
+        mean, std = self.predict(X, y, graph=graph, return_std=True, known="label", nodes=nodes)
         return mean - width * std, mean + width * std
 
     def predict_frame(
@@ -270,7 +277,9 @@ class Predictor(ABC):
         known = labels_by_id(known, there, "known")
         if names_nodes(X):
             return self._score_at(X, y, known, None if trained else there)
-        X, y, known = check_together(there, X, y=y, known=known)
+        by_id = isinstance(X, pd.DataFrame) and len(X) < there.n_nodes and not trained  # rows of new nodes only
+        aligned, y, known = check_together(there, None if by_id else X, y=y, known=known)
+        X = X if by_id else aligned
         truth = check_values(y, there, "y")
         unseen = ~np.isnan(truth) & np.isnan(self._labels_on(there))
         if known is not None:
