@@ -9,6 +9,7 @@ condition on what is known.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -35,6 +36,7 @@ from residua.validation import (
     check_fitted,
     check_graph,
     check_known_values,
+    check_seconds,
     check_together,
 )
 
@@ -170,7 +172,14 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         self.field = field
 
     def fit(
-        self, X: Any, y: Any, *, graph: Graph | None = None, validation: Any = None, verbose: bool = False
+        self,
+        X: Any,
+        y: Any,
+        *,
+        graph: Graph | None = None,
+        validation: Any = None,
+        verbose: bool = False,
+        time_budget: float = float("inf"),
     ) -> GraphRegressor:
         """Learn from the known labels.
 
@@ -194,6 +203,9 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
             networks. By default they are drawn at random.
         verbose : bool
             Print how such a training goes.
+        time_budget : float
+            CPU seconds, by default without end, after which such a training, or the rounds of a scikit-learn regressor,
+            ends with the best so far.
 
         Returns
         -------
@@ -201,14 +213,14 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
             This model, fitted; one whose fit fails stays as it was.
         """
         graph = check_graph(graph)
-        base = check_parameters(self)
+        base, deadline = check_parameters(self), time.process_time() + check_seconds(time_budget, "time_budget")
         X, y = whole_tables(graph, X, y)
         X, y = check_together(graph, X, y=y)
         X, names = check_features(X, graph, optional=not find_base(self.base).features, as_is=base.takes_tables)
         columns = target_columns(y)
         shared: dict[bytes, Correlator] = {}
         if columns is None:
-            found = learn(self, base, Data(graph, X, y, names, "y", validation, verbose), shared)
+            found = learn(self, base, Data(graph, X, y, names, "y", validation, verbose, deadline), shared)
             self.__dict__.pop("targets_", None)
             self.field_ = found
             return self
@@ -217,7 +229,7 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         targets = {}
         for name, column in columns.items():
             targets[name] = clone(self)
-            data = Data(graph, X, column, names, f"y[{name!r}]", validation, verbose)
+            data = Data(graph, X, column, names, f"y[{name!r}]", validation, verbose, deadline)
             targets[name].field_ = learn(self, check_parameters(self), data, shared)
         self.__dict__.pop("field_", None)
         self.targets_ = targets
