@@ -23,7 +23,8 @@ from residua.bases.registry import find_base
 from residua.by_id import whole_tables
 from residua.diagnosis import Diagnosis, diagnose
 from residua.field import CorrelationFit, Correlator
-from residua.field.fitted import FittedBase, FittedField, Leftover
+from residua.field.fitted import FittedField
+from residua.field.protocols import FittedBase, Leftover
 from residua.fitting import Data, check_parameters, learn
 from residua.graph import Graph
 from residua.linalg import Strategy
@@ -99,6 +100,11 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         Precision of the residuals: ``beta (I - sum_t alpha_t S_t)``, S the adjacency normalised by degrees; or
         ``beta_0 (I + a (D - A))``, which smooths along edges of one type and does not expect larger residuals of nodes
         with many neighbours. "auto" fits both, and takes the one with the higher leave-one-out log score.
+    spread : "learned" or "constant"
+        Standard deviations and tails of errors. "learned" from leave-one-out errors, after the mean, which does not
+        change: larger where features, degree, the prediction itself and errors of the labels around a node say so, with
+        Student's tails; constant where the labels are few or do not support it. "constant" takes the field at its word:
+        what differs between nodes is only where labels are, and tails are Gaussian.
 
     Attributes
     ----------
@@ -160,6 +166,7 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         checkpoint: str | os.PathLike[str] | None = None,
         device: Any = "cpu",
         field: str = "normalised",
+        spread: str = "constant",
     ):
         self.base = base
         self.correlation = correlation
@@ -171,6 +178,7 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         self.checkpoint = checkpoint
         self.device = device
         self.field = field
+        self.spread = spread
 
     def fit(
         self,
@@ -280,6 +288,9 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
     def _scores(self) -> np.ndarray:
         return self._field.prediction.scores
 
+    def _predictive_width(self, coverage: float) -> float:
+        return self._field.spread.width(coverage)
+
     def sample(
         self,
         n_samples: int = 1,
@@ -347,8 +358,9 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         alpha, beta = field.alpha_and_beta_on(graph)
         stderr = {t: field.alpha_stderr[t] for t in graph.edge_types}
         outcome: Outcome = Outcome(members.mean(axis=0), unknown, members=members, out_of_sample=in_sample)
-        tuned, names, seed = clone(self), field.feature_names, field.random_state
-        tuned.field_ = FittedField(graph, X, y, base, outcome, alpha, stderr, beta, names, seed, kind=field.kind)
+        tuned, names = clone(self), field.feature_names
+        options: Any = {"random_state": field.random_state, "kind": field.kind, "spread_setting": self.spread}
+        tuned.field_ = FittedField(graph, X, y, base, outcome, alpha, stderr, beta, names, **options)
         return tuned
 
     def diagnose(self) -> Diagnosis:
