@@ -19,9 +19,9 @@ from residua.caller import warn
 from residua.encoding import Encoding
 from residua.estimator import GraphRegressor
 from residua.field.prediction import Prediction
+from residua.field.spread import Spread, fit_tails
 from residua.graph import Graph
 from residua.graph.graph import same_graph
-from residua.intervals import gaussian_width
 from residua.linalg.workspace import Workspace, cached_property
 from residua.predictor import Predictor
 from residua.validation import check_fitted
@@ -44,7 +44,7 @@ class Scores(NamedTuple):
     r2_of_models : tuple of float
         Of each model.
     coverage : float
-        Share that Gaussian intervals of ``COVERAGE`` cover.
+        Share that predictive intervals of ``COVERAGE`` cover.
     """
 
     n_labels: int
@@ -132,7 +132,7 @@ class Average(Predictor, Workspace):
         y = field.y[field.labelled][unseen]
         mean, total = self.weights @ error, float(np.sum((y - y.mean()) ** 2)) if len(y) else 0.0
         r2 = [1 - float(one @ one) / total if total else float("nan") for one in (mean, *error)]
-        covered = np.abs(mean) <= gaussian_width(COVERAGE) * self._combined(std)
+        covered = np.abs(mean) <= self._predictive_width(COVERAGE) * self._combined(std)
         return Scores(len(y), r2[0], tuple(r2[1:]), float(np.mean(covered)) if len(y) else float("nan"))
 
     def _combined(self, stds: np.ndarray) -> np.ndarray:
@@ -202,6 +202,18 @@ class Average(Predictor, Workspace):
     def _scores(self) -> np.ndarray | None:
         error, std = self._left_out
         return None if error.shape[1] < FEW else np.abs(self.weights @ error) / self._combined(std)
+
+    def _predictive_width(self, coverage: float) -> float:
+        return self.tails_.width(coverage)
+
+    @cached_property
+    def tails_(self) -> Spread:
+        """Tails of the average's errors, as those at labels that all models left out tell; else the longest of them."""
+        spreads, scores = [model.field_.spread for model in self.models], self._scores()
+        if all(spread.gaussian for spread in spreads):
+            return Spread()
+        longest = min(spreads, key=lambda spread: spread.df)
+        return Spread(df=longest.df) if scores is None else fit_tails(scores, longest.df)
 
     def __repr__(self) -> str:
         return f"Average([{', '.join(m.base_.name for m in self.models)}])"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @options.of_tables
 def fit(
     tables: options.Tables,
-    base: Annotated[str, Option(help=f"What explains a node by its features: {options.FIT_NAMES}.")] = "linear",
+    base: Annotated[str, Option(help=options.FIT_HELP)] = "linear",
     correlation: Annotated[str, Option(help="What neighbours' residuals add: learned, propagate or none.")] = "learned",
     field: Annotated[str, Option(help=f"Precision of the residuals: {options.FIELDS}")] = "normalised",
     training: Annotated[str, Option(help="Of networks: joint, post-hoc or paper.")] = "joint",
@@ -132,7 +132,10 @@ def _job(data: NodeData, model: GraphRegressor) -> Job:
     from residua.resources import Job
 
     features = 0 if data.X is None else data.X.shape[1]
-    return Job.of(data.graph, options.known(data.y), features, model.base, model.correlation, model.ensemble)
+    job = Job.of(data.graph, options.known(data.y), features, model.base, model.correlation, model.ensemble)
+    return replace(
+        job, weighted=job.weighted or model.field != "normalised"
+    )  # self-loops of the Laplacian have weights
 
 
 def describe_model(model: GraphRegressor, diagnosis: Diagnosis, base: str) -> dict[str, Any]:
