@@ -21,6 +21,8 @@ CHANGES = {
     "random_state": [7],
     "checkpoint": ["elsewhere"],
     "device": ["auto"],
+    "field": ["laplacian", "auto"],
+    "spread": ["learned"],
 }
 
 

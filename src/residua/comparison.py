@@ -17,8 +17,10 @@ import numpy as np
 
 from residua import metrics
 from residua.bases.registry import BASES, COMPARED, LINEAR, NETWORKS, networks_installed
+from residua.encoding import Encoding, needs_encoding
 from residua.estimator import GraphRegressor
 from residua.extras import how_to_install
+from residua.field.kinds import check_field
 from residua.graph import Graph
 from residua.model_selection import SPLITS, held_out
 from residua.validation import MIN_LABELS, check_choice, check_count, check_known_values, check_share, check_together
@@ -161,6 +163,7 @@ def compare(
     splits: int = 5,
     split: str = "random",
     share: float = 0.25,
+    field: str = "normalised",
     random_state: int = 0,
     progress: Callable[[int, int, str], None] = lambda done, of, name: None,
 ) -> Comparison:
@@ -168,8 +171,10 @@ def compare(
 
     Parameters
     ----------
-    X : array of shape (n, d) or None
-        Features, as in ``GraphRegressor.fit``; None leaves label propagation and bases without features.
+    X : array of shape (n, d), DataFrame or None
+        Features, as in ``GraphRegressor.fit``; None leaves label propagation and bases without features. Trees take
+        missing values and text as they are; for the other bases empty cells take the column's median, and a column of
+        text becomes one for each value.
     y : array or Series of shape (n,)
         Labels, NaN where unknown.
     graph : Graph
@@ -182,6 +187,8 @@ def compare(
         Whether single nodes are held out, or a connected ball of nodes.
     share : float
         Share of the known labels that is held out.
+    field : {"normalised", "laplacian", "auto"}
+        Precision of the residuals, as in ``GraphRegressor``.
     random_state : int
         Seed of the splits and the fits.
     progress : callable
@@ -200,12 +207,14 @@ def compare(
     check_count(splits, "splits", 1)
     check_count(random_state, "random_state", 0)
     check_share(share, "share")
+    check_field(field, auto=True)
     for name in bases:
         check_choice(name, tuple(BASES), "bases")
     X, y = check_together(graph, X, y=y)
     y, known = check_known_values(y, graph, "y", least=2 * MIN_LABELS)
     possible, skipped = _possible(bases, X)
     masks = [held_out(graph, known, split, share, np.random.default_rng([random_state, k])) for k in range(splits)]
+    numbers = Encoding.of(X).transform(X) if X is not None and needs_encoding(X) else X
     methods = _methods(possible)
     total = len(methods) * splits
     notes: dict[str, None] = {}
@@ -217,8 +226,9 @@ def compare(
             progress(done + k, total, method.name)
             with warnings.catch_warnings(record=True, action="always") as caught:
                 try:
-                    model = GraphRegressor(method.base, method.correlation, random_state=random_state)
-                    scores.append(score_hidden(model, X, y, graph, hidden))
+                    model = GraphRegressor(method.base, method.correlation, field=field, random_state=random_state)
+                    table = X if BASES[method.base].tables else numbers
+                    scores.append(score_hidden(model, table, y, graph, hidden))
                 except ValueError as error:
                     return replace(method, failure=f"split {k + 1}: {error}")
             notes.update((str(warning.message), None) for warning in caught if k == 0)

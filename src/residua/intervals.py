@@ -18,7 +18,7 @@ from scipy.special import ndtri
 
 from residua.linalg.rows import LOCAL, Rows
 
-METHODS = ("jackknife", "jackknife+", "gaussian", "conformal")  # the last is what "jackknife" was called
+METHODS = ("jackknife", "jackknife+", "predictive", "conformal", "gaussian")  # the last two are former names
 LEFT_OUT = ("auto", "nodes", "blocks")
 FOLDS = 10  # of labels, each left out of a fit of its own
 

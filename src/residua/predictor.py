@@ -17,7 +17,6 @@ from residua.graph.regions import Missing, missing_regions, seen_missing
 from residua.intervals import (
     LEFT_OUT,
     METHODS,
-    gaussian_width,
     jackknife_plus,
     jackknife_quantile,
     without_folds,
@@ -68,6 +67,10 @@ class Predictor(ABC):
     def refitted(self, y: np.ndarray) -> Predictor:
         """Return a model of the same settings, fitted to labels y (n,) of the training graph."""
 
+    @abstractmethod
+    def _predictive_width(self, coverage: float) -> float:
+        """Return the half-width of central intervals of the predictive distribution, in standard deviations."""
+
     @overload
     def predict(
         self,
@@ -76,7 +79,7 @@ class Predictor(ABC):
         *,
         graph: Graph | None = ...,
         return_std: Literal[False] = ...,
-        known: str = ...,
+        known: str | None = ...,
         nodes: Any = ...,
     ) -> np.ndarray: ...
 
@@ -88,7 +91,7 @@ class Predictor(ABC):
         *,
         graph: Graph | None = ...,
         return_std: Literal[True],
-        known: str = ...,
+        known: str | None = ...,
         nodes: Any = ...,
     ) -> Vectors: ...
 
@@ -100,7 +103,7 @@ class Predictor(ABC):
         *,
         graph: Graph | None = ...,
         return_std: bool,
-        known: str = ...,
+        known: str | None = ...,
         nodes: Any = ...,
     ) -> np.ndarray | Vectors: ...
 
@@ -111,7 +114,7 @@ class Predictor(ABC):
         *,
         graph: Graph | None = None,
         return_std: bool = False,
-        known: str = "label",
+        known: str | None = None,
         nodes: Any = None,
     ) -> np.ndarray | Vectors:
         """Predict every node of the training graph, or of another graph given its features and few known labels.
@@ -119,7 +122,9 @@ class Predictor(ABC):
         Parameters
         ----------
         X : (n, d) array, DataFrame or ids of nodes (k,), optional
-            Features of another graph, unless that carries them; or ids, which is the same as ``nodes``.
+            Features of another graph, unless that carries them; of the training graph grown, a DataFrame of the new
+            nodes by id is enough. Without graph: features of the training graph in place of those of the fit. Or ids,
+            which is the same as ``nodes``.
         y : (n,) array, Series or dict, optional
             Known labels of another graph, NaN where unknown. Without X and graph: labels of the training graph that
             came to be known since the fit, NaN elsewhere. They are conditioned on beside those of the fit, which they
@@ -131,8 +136,10 @@ class Predictor(ABC):
             it, is that graph, grown: the labels of the fit are known there too, by id, and y adds to them.
         return_std : bool
             Also return standard deviations.
-        known : "label" or "predict"
-            "label" returns known labels as they are, with std 0; "predict" gives leave-one-out predictions there.
+        known : "label" or "predict", optional
+            "label", the default, returns known labels as they are, with std 0; "predict" gives leave-one-out
+            predictions there. That is the default where X has features of the training graph, as scorers of
+            scikit-learn pass them: they compare what ``predict(X)`` returns with those very labels.
         nodes : ids (k,), optional
             Which nodes to return, in this order.
 
@@ -144,7 +151,10 @@ class Predictor(ABC):
         std : (n,) array
             Standard deviations, only if ``return_std``.
         """
-        check_choice(known, ("label", "predict"), "known")
+        check_choice(known, (None, "label", "predict"), "known")
+        if known is None:
+            own = graph is None or graph is self.graph_
+            known = "predict" if own and X is not None and not names_nodes(X) else "label"
         if self.targets_ is not None:
             options: Any = {"graph": graph, "return_std": return_std, "known": known, "nodes": nodes}
             return side_by_side([one.predict(X, labels, **options) for one, labels in self._each(y)])
@@ -189,11 +199,12 @@ class Predictor(ABC):
             Other data, as in ``predict``.
         coverage : float
             Share of nodes that the intervals should cover, between 0 and 1.
-        method : "jackknife", "jackknife+" or "gaussian"
+        method : "jackknife", "jackknife+" or "predictive"
             "jackknife" (also "conformal") makes the Gaussian interval as wide, or as narrow, as covers the training
             labels, leave-one-out; it does not rest on normality, and has no guarantee. "jackknife+" fits ten models
             anew, each without a tenth of the labels, and covers with a probability of ``2 * coverage - 1`` at least (a
-            little less for few labels) if known nodes are a random sample. "gaussian" takes the model at its word.
+            little less for few labels) if known nodes are a random sample. "predictive" (once "gaussian")
+            takes the model at its word: Student's t where a spread was learned, else a Gaussian.
         left_out : "auto", "nodes" or "blocks"
             What "jackknife" leaves out: single nodes; 40 blocks of labels that lie together as unknown nodes do; or
             blocks only where unknown nodes are farther from labels than labels are from each other.
@@ -211,7 +222,7 @@ class Predictor(ABC):
         if method == "jackknife+":
             return self._jackknife_plus(X, y, graph, coverage, nodes)
         width = self.interval_width(coverage, method, left_out, y=y, graph=graph)
-        mean, std = self.predict(X, y, graph=graph, return_std=True, nodes=nodes)
+        mean, std = self.predict(X, y, graph=graph, return_std=True, known="label", nodes=nodes)
         return mean - width * std, mean + width * std
 
     def _jackknife_plus(self, X: Any, y: Any, graph: Graph | None, coverage: float, nodes: Any) -> Vectors:
@@ -298,9 +309,9 @@ class Predictor(ABC):
         check_choice(method, METHODS, "method")
         check_choice(left_out, LEFT_OUT, "left_out")
         check_share(coverage, "coverage")
-        scores = None if method == "gaussian" else self._scores()
+        scores = self._scores() if method in ("jackknife", "conformal") else None
         if scores is None:
-            return gaussian_width(coverage)
+            return self._predictive_width(coverage)
         blocks = None if left_out == "nodes" else self._blocks_for(left_out, y, graph)
         if blocks is None or not blocks.unseen.any():
             return jackknife_quantile(scores, coverage)
@@ -346,7 +357,9 @@ class Predictor(ABC):
         known = labels_by_id(known, there, "known")
         if names_nodes(X):
             return self._score_at(X, y, known, None if trained else there)
-        X, y, known = check_together(there, X, y=y, known=known)
+        by_id = isinstance(X, pd.DataFrame) and len(X) < there.n_nodes and not trained  # rows of new nodes only
+        aligned, y, known = check_together(there, None if by_id else X, y=y, known=known)
+        X = X if by_id else aligned
         truth = check_values(y, there, "y")
         unseen = ~np.isnan(truth) & np.isnan(self._labels_on(there))
         if known is not None:

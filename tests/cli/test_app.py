@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -52,6 +53,19 @@ def test_report_writes_a_page(model):
     page = Path("report.html").read_text(encoding="utf-8")
     assert "<html" in page
     assert "Prices" in page
+
+
+def test_report_compares_models(model, monkeypatch, capsys):
+    run("fit nodes.csv edges.csv --target price --base mean -o mean.residua")
+    run("report m.residua mean.residua")
+    page = Path("report.html").read_text(encoding="utf-8")
+    rows = re.findall(r'<th scope="row">([^<]+)</th>((?:<td class="n">[^<]+</td>)+)', page)
+    assert [name for name, _ in rows if "base" in name or "residua" in name] == [
+        "this one, base linear",
+        "mean.residua",
+    ]
+    run("fit nodes.csv edges.csv --target size --base mean -o other.residua")
+    assert "was fitted on other labels" in stopped("report m.residua other.residua", monkeypatch, capsys)
 
 
 def test_report_takes_positions_from_columns(model, monkeypatch, capsys):
@@ -226,3 +240,12 @@ def test_numbers_that_are_not_finite_become_null_in_json(capsys):
     said = capsys.readouterr().out
     assert json.loads(said) == {"r2": None, "ends": [None, 1.5], "rows": [{"n": 3, "name": "köln"}]}
     assert "köln" in said
+
+
+def test_both_defaults_are_argued_where_they_are_looked_up():
+    from residua import GraphRegressor
+
+    said = " ".join(run("fit --help").split())
+    assert GraphRegressor().base == "hops"
+    assert "In Python the default is hops" in said.replace("│ ", "")
+    assert 'has another default, "linear"' in " ".join(GraphRegressor.__doc__.split())

@@ -8,6 +8,7 @@ import pytest
 
 from residua.diagnosis import LEVELS
 from residua.reproduction import calibration, sets
+from residua.reproduction.forecasts import KINDS
 from residua.reproduction.registry import Options
 from residua.reproduction.runs import Task, read
 
@@ -26,7 +27,7 @@ def test_the_study_writes_its_page_goes_on_where_it_stopped_and_keeps_the_peer(t
     assert [row[:3] for row in result.rows] == [
         (method, kind, split)
         for split in ("random", "blocked")
-        for method, kind in (("C-linear", "gaussian"), ("C-linear", "conformal"), ("GPBoost", "gaussian"))
+        for method, kind in (*(("C-linear", kind) for kind in KINDS), ("GPBoost", "gaussian"))
     ]
     monkeypatch.setattr(calibration, "gpboost_installed", lambda: False)
     again = calibration.calibration(asked, lambda *call: calls.append(call[:2]))
@@ -49,6 +50,25 @@ def test_a_blocked_split_hides_a_ball_and_a_random_one_does_not():
         values = calibration.work(Task("calibration", "ising+", "C-linear", 0, split))["gaussian"]
         assert values["labels"] == round(calibration.SHARE * 35**2)
         assert values["remote"] is (lonely > 0.5)
+
+
+def test_scores_that_older_records_lack_are_left_empty():
+    new = {"labels": 4, "inside": [1, 2, 3, 4], "width": 1.0, "width95": 1.5, "quiet": [1, 2], "loud": [2, 2]}
+    scores = {"crps": 0.5, "nll": 0.7}
+    old = {name: new[name] for name in ("labels", "inside", "width")}
+    found = {
+        ("random", "elect80", "C-linear", "gaussian"): [new | scores, new | scores | {"quiet": [2, 2]}],
+        ("random", "elect80", "GPBoost", "gaussian"): [old | scores],
+    }
+    page = "\n".join(calibration.blocks(found))
+    assert "| elect80 | 1.500 |  |" in page
+    assert "| elect80 | 75.0 / 100.0 |  |" in page
+
+
+def test_the_study_has_eleven_sets(tmp_path):
+    asked = calibration.tasks(Options(folder=tmp_path, datasets=("elect80", "twitch")), ["C-trees"])
+    assert {task.dataset for task in asked} == {"elect80", "twitch"}
+    assert sets.load("elect80", 0).graph.n_nodes == 3107
 
 
 def test_conformal_intervals_of_ninety_per_cent_cover_88_to_92_on_average_over_data_sets():

@@ -58,7 +58,7 @@ class LinearBase(Base):
 
     def data_units(self) -> np.ndarray:
         """Return M (columns, columns), by which ``M theta`` are the coefficients of the features as they were given."""
-        if self.name != "linear":
+        if len(self.coefficients) != len(self.centre) + 1:  # a constant, or bends, which have no such units
             return np.eye(len(self.coefficients))
         M = np.diag(np.concatenate([[1.0], 1 / self.spread]))
         M[0, 1:] = -self.centre / self.spread
@@ -92,3 +92,12 @@ class LinearBase(Base):
     def predict(self, graph: Graph, X: np.ndarray) -> np.ndarray:
         """Return ``Z theta`` (n,)."""
         return self.design(X) @ self.coefficients
+
+    def contributions(self, X: np.ndarray) -> np.ndarray | None:
+        """Return what each feature adds to the predictions (n, d), relative to their average."""
+        own = self.features
+        if own.max(initial=-1) < 0:
+            return None
+        moved = self.design(X) * self.coefficients
+        moved -= moved.mean(axis=0)
+        return np.column_stack([moved[:, own == j].sum(axis=1) for j in range(own.max() + 1)])

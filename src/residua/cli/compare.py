@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
 from residua.bases.progress import count_on, progress
-from residua.bases.registry import COMPARED
+from residua.bases.registry import BASES, COMPARED
 from residua.cli import options
 
 if TYPE_CHECKING:
@@ -24,18 +25,24 @@ def compare(
     splits: Annotated[int, Option(min=1, help="How often labels are held out anew.")] = 5,
     split: Annotated[str, Option(help="random: single nodes held out. blocked: a connected ball of nodes.")] = "random",
     share: Annotated[float, Option(help="Share of the known labels that is held out.")] = 0.25,
+    field: Annotated[str, Option(help=f"Precision of the residuals: {options.FIELDS}")] = "normalised",
     seed: options.Seed = 0,
     as_json: options.Json = False,
 ) -> None:
-    """Which method predicts best: label propagation, and bases plain, propagated and learned."""
+    """Which method predicts best: label propagation, and bases plain, propagated and learned.
+
+    ``residua fit --base best`` averages several of them.
+    """
     with progress("comparing") as advance:
         from residua.comparison import compare as run
         from residua.io.tables.graphs import read_tables
 
-        data = read_tables(tables.nodes, tables.edges, tables.columns)
+        asked_for = options.split_names(bases) or COMPARED
+        as_is = any(name in BASES and BASES[name].tables for name in asked_for)
+        data = read_tables(tables.nodes, tables.edges, replace(tables.columns, as_is=as_is))
         with options.name_labels(tables):
             asked: dict[str, Any] = {"splits": splits, "split": split, "share": share, "random_state": seed}
-            asked["bases"] = options.split_names(bases) or COMPARED
+            asked |= {"field": field, "bases": asked_for}
             found = run(data.features, data.y, data.graph, **asked, progress=count_on(advance))
     facts = options.facts_of(data)
     options.print_json(facts | described(found)) if as_json else _print(facts, found)
@@ -81,6 +88,7 @@ def _print(facts: dict[str, Any], found: Comparison) -> None:
     if found.best:
         spread = "mean ± standard deviation over the splits; " if found.splits > 1 else ""
         console.print(f"{spread}* highest R2: {found.best.name}", highlight=False, soft_wrap=True)
+        console.print(f"residua fit --base {options.BEST} averages several bases", highlight=False, soft_wrap=True)
     if found.advice:
         console.print(found.advice, highlight=False, soft_wrap=True)
     failed = [f"{row.name} failed: {row.failure}" for row in found.rows if row.failure]

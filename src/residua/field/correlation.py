@@ -15,6 +15,7 @@ import numpy as np
 from scipy.special import chdtrc, chdtri, ndtri
 
 from residua.field.alpha_interval import alpha_errors, log_beta_stderr, stderr_near_limit
+from residua.field.kinds import smoothing
 from residua.field.precision import A_MAX, ALPHA_MAX
 from residua.field.profile import Profile
 from residua.field.search import search
@@ -55,6 +56,9 @@ class CorrelationFit:
         Labels that it rests on.
     alpha_mc_error : dict of str to float
         Error of alpha from random probes; 0 where the log-determinant is exact.
+    log_likelihood_mc_error : float
+        The same of both log-likelihoods. A fit takes probes until alpha is told, not until these are: compare models
+        whose likelihoods differ by less with ``logdet=Cholesky()``, or with more probes.
     methods : dict of str to str
         How each number was computed.
     note : str
@@ -66,6 +70,9 @@ class CorrelationFit:
         of coefficients is where the restricted likelihood is highest.
     source : ProfileSource or None
         Where the likelihood can be asked again; intervals rest on the standard errors without it.
+    highest_degree : float or None
+        c of a Laplacian field: ``alpha`` is the share of its neighbours' mean that a node of that degree takes. None
+        for the normalised field.
     """
 
     alpha: dict[str, float]
@@ -78,12 +85,14 @@ class CorrelationFit:
     n_labelled: int
     alpha_mc_error: dict[str, float]
     methods: dict[str, str]
+    log_likelihood_mc_error: float = 0.0
     bartlett_factor: float = 1.0
     note: str = ""
     coefficients: np.ndarray = field(default_factory=lambda: np.empty(0))
     coefficient_covariance: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
     prior_variance: np.ndarray = field(default_factory=lambda: np.empty(0))
     source: ProfileSource | None = field(default=None, repr=False, compare=False)
+    highest_degree: float | None = None
 
     def interval(self, coverage: float = 0.95) -> dict[str, tuple[float, float]]:
         """Return the profile-likelihood interval of each alpha; an end at -1 or 1 is open."""
@@ -93,16 +102,36 @@ class CorrelationFit:
         drop = self.bartlett_factor * float(chdtri(1, 1 - coverage))
         return {name: self.source.interval(a, t, drop) for t, name in enumerate(self.alpha)}
 
+    @property
+    def smoothing(self) -> float | None:
+        """The a of the Laplacian field ``beta_0 (I + a (D - A))``; None for the normalised field."""
+        if self.highest_degree is None:
+            return None
+        return smoothing(next(iter(self.alpha.values())), self.highest_degree)
+
+    def smoothing_interval(self, coverage: float = 0.95) -> tuple[float, float]:
+        """Return the profile-likelihood interval of ``smoothing``; an infinite end is open."""
+        if self.highest_degree is None:
+            raise ValueError('the normalised field has no smoothing; fit with field="laplacian", or see interval().')
+        low, high = (smoothing(end, self.highest_degree) for end in self.interval(coverage)[next(iter(self.alpha))])
+        return low, high
+
     def summary(self) -> str:
         """Return the fit as a few lines of text."""
         lines = [f"Correlation of residuals at {self.n_labelled:,} labelled nodes", ""]
+        if self.smoothing is not None:
+            lines.append(
+                f"  smoothing a = {self.smoothing:.4g} of the Laplacian; highest degree {self.highest_degree:.4g}"
+            )
         for t, value in self.alpha.items():
             mc = f", Monte-Carlo error {self.alpha_mc_error[t]:.1g}" if self.alpha_mc_error[t] else ""
             digits = 4 if abs(value) < 0.999 else 6
             lines.append(f"  alpha[{t}] = {value:+.{digits}f}  (standard error {self.alpha_stderr[t]:.2g}{mc})")
+        error = self.log_likelihood_mc_error
+        noise = f"; Monte-Carlo error {error:.2g}" if error else ""
         lines += [
             f"  beta = {self.beta:.4g}  (standard error {self.beta_stderr:.2g})",
-            f"  log-likelihood = {self.log_likelihood:.2f} (restricted: {self.restricted_log_likelihood:.2f})",
+            f"  log-likelihood = {self.log_likelihood:.2f} (restricted: {self.restricted_log_likelihood:.2f}{noise})",
             f"  p = {self.p_value:.3g} for no correlation (likelihood-ratio test)",
             *([f"  {self.note}"] if self.note else []),
             "",
@@ -141,6 +170,7 @@ def maximise_likelihood(
         beta_stderr=log_beta_stderr(profile, a) * beta / profile.size**2,
         log_likelihood=profile.log_likelihood(a),
         restricted_log_likelihood=profile.restricted_log_likelihood(a),
+        log_likelihood_mc_error=float(profile.logdet(alpha).stderr) / 2,
         p_value=float(chdtrc(profile.p, max(gain, 0.0) / bartlett)),
         n_labelled=profile.n,
         alpha_mc_error=named(mc),
@@ -166,7 +196,7 @@ def _untold(profile: Profile, a: np.ndarray, bartlett: float) -> str:
         corners = np.array(np.meshgrid(*[[-1.0, 1.0]] * profile.p)).reshape(profile.p, -1).T
     else:  # all together, and each by itself
         corners = np.concatenate([sign * np.vstack([np.ones(profile.p), np.eye(profile.p)]) for sign in (1, -1)])
-    for corner in np.concatenate([A_MAX * corners, A_MAX / 4 * corners, 0 * corners[:1]]):
+    for corner in np.concatenate([0 * corners[:1], A_MAX * corners, A_MAX / 4 * corners]):
         if profile.omega(corner) > limit:
             return ""
     mean = f" beside {profile.rank} coefficient(s) of the mean" if profile.rank else ""

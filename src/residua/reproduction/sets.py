@@ -1,4 +1,4 @@
-"""The paper's ten data sets under short names, and how predictions of each are scored."""
+"""The paper's ten data sets under short names, one more beside them, and how predictions of each are scored."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ COUPLING = {"ising+": 0.35, "ising-": -0.35}
 COUNTY = ("income", "education", "unemployment", "election")
 CITIES = ("anaheim", "chicago")
 SETS = (*COUPLING, *COUNTY, *CITIES, "twitch", "contacts-simulated")
-ELECT80 = "elect80"  # packaged, and none of the paper's
+ELEVEN = (*SETS, "elect80")  # a map of counties of 1980, of a paper on spatial autoregression
 SIGNS = (*COUPLING, "contacts-simulated")  # scored by the share of right signs, the others by R2
 GENERATED = SIGNS  # these need no files
 ROUNDING = (
@@ -36,13 +36,13 @@ ROUNDING = (
 )
 
 
-def asked(options: Options, choices: tuple[str, ...] = SETS) -> tuple[str, ...]:
+def asked(options: Options, among: tuple[str, ...] = SETS) -> tuple[str, ...]:
     """The data sets that a table is to have; a smoke test, those that need no files."""
-    return GENERATED if options.quick and options.datasets is None else chosen(options.datasets, choices, "datasets")
+    return GENERATED if options.quick and options.datasets is None else chosen(options.datasets, among, "datasets")
 
 
 def load(name: str, seed: int, quick: bool = False) -> Dataset:
-    """Load a data set of ``SETS``; Ising with spins of our own, new for every seed: ``draw`` has the authors'."""
+    """Load a data set of ``ELEVEN``; Ising with spins of our own, new for every seed: ``draw`` has the authors'."""
     return simulate_ising(_side(quick), COUPLING[name], random_state=seed) if name in COUPLING else _fixed(name)
 
 
@@ -64,7 +64,7 @@ def _fixed(name: str) -> Dataset:
         **{city: lambda: load_transport(name) for city in CITIES},
         "twitch": load_twitch,
         "contacts-simulated": simulate_contacts,
-        ELECT80: load_elect80,
+        "elect80": load_elect80,
     }
     return makers[name]()
 
