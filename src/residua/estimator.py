@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator, RegressorMixin, clone
 
 from residua.bases.base import Outcome, Task
 from residua.bases.registry import find_base
-from residua.by_id import whole_tables
+from residua.by_id import whole_noise, whole_tables, with_noise
 from residua.diagnosis import Diagnosis, diagnose
 from residua.field import CorrelationFit, Correlator
 from residua.field.fitted import FittedBase, FittedField, Leftover
@@ -28,7 +28,7 @@ from residua.graph import Graph
 from residua.linalg import Strategy
 from residua.predictor import Predictor
 from residua.summary import Summary, summarise
-from residua.targets import by_target, read_targets, seeds, target_columns
+from residua.targets import noise_by_target, read_targets, seeds, target_columns
 from residua.validation import (
     check_count,
     check_features,
@@ -162,7 +162,15 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         self.device = device
 
     def fit(
-        self, X: Any, y: Any, *, graph: Graph | None = None, validation: Any = None, verbose: bool = False
+        self,
+        X: Any,
+        y: Any,
+        *,
+        graph: Graph | None = None,
+        sample_weight: Any = None,
+        noise_variance: Any = None,
+        validation: Any = None,
+        verbose: bool = False,
     ) -> GraphRegressor:
         """Learn from the known labels.
 
@@ -181,6 +189,14 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
             own.
         graph : Graph
             The graph, of n nodes.
+        sample_weight : (n,) array, Series or dict by id, optional
+            Weights w of the labels, positive: each is its node's value and independent noise of variance sigma^2 / w,
+            sigma^2 learned. A rate from w cases has such noise, a mean of w measurements too.
+        noise_variance : float, (n,) array, Series or dict by id, or "learned", optional
+            Variance of the noise of each label, in the units of y squared, where it is known: 0 for a label without.
+            Or "learned": one number for all labels, or for one of weight 1. With noise a node is predicted by its value,
+            as all labels together tell it, with a standard deviation, also where it is labelled. Needs
+            ``correlation="learned"``, and a linear base or a scikit-learn regressor trained "post-hoc".
         validation : (n,) array of bool, or ids of nodes, optional
             Labelled nodes that a training which stops early is stopped on, and that it does not learn from: "trees" and
             networks. By default they are drawn at random.
@@ -194,22 +210,28 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         """
         graph = check_graph(graph)
         base = check_parameters(self)
+        weight, noise = (
+            whole_noise(graph, X, values, name)
+            for values, name in ((sample_weight, "sample_weight"), (noise_variance, "noise_variance"))
+        )
         X, y = whole_tables(graph, X, y)
         X, y = check_together(graph, X, y=y)
         X, names = check_features(X, graph, optional=not find_base(self.base).features, as_is=base.takes_tables)
         columns = target_columns(y)
         shared: dict[bytes, Correlator] = {}
         if columns is None:
-            found = learn(self, base, Data(graph, X, y, names, "y", validation, verbose), shared)
+            found = learn(self, base, Data(graph, X, y, names, "y", validation, verbose, weight, noise), shared)
             self.__dict__.pop("targets_", None)
             self.field_ = found
             return self
         if self.checkpoint is not None:
             raise ValueError("checkpoint is one file, and y has several targets; fit each by itself, or leave it out.")
         targets = {}
-        for name, column in columns.items():
+        weights = noise_by_target(weight, list(columns), "sample_weight")
+        noises = noise_by_target(noise, list(columns), "noise_variance")
+        for (name, column), *noisy in zip(columns.items(), weights, noises, strict=True):
             targets[name] = clone(self)
-            data = Data(graph, X, column, names, f"y[{name!r}]", validation, verbose)
+            data = Data(graph, X, column, names, f"y[{name!r}]", validation, verbose, *noisy)
             targets[name].field_ = learn(self, check_parameters(self), data, shared)
         self.__dict__.pop("field_", None)
         self.targets_ = targets
@@ -256,6 +278,9 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
     def _mean_with_features(self, X: Any, y: Any) -> np.ndarray:
         return self._field.with_features(X, y).mean
 
+    def _learned_noise(self) -> float | None:
+        return self._field.learned_noise
+
     def _scores(self) -> np.ndarray:
         return self._field.prediction.scores
 
@@ -267,8 +292,9 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         *,
         graph: Graph | None = None,
         random_state: int | None = None,
+        noise_variance: Any = None,
     ) -> np.ndarray:
-        """Draw all labels jointly given the known ones, which are returned as known.
+        """Draw all labels jointly given the known ones, which are returned as known; values where labels have noise.
 
         Parameters
         ----------
@@ -278,6 +304,8 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
             Other data, as in ``predict``.
         random_state : int, optional
             Seed; by default that of the fit.
+        noise_variance : float, (n,) array, Series or dict by id, optional
+            Of the labels in y, as in ``predict``.
 
         Returns
         -------
@@ -287,12 +315,12 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         check_count(n_samples, "n_samples", 1)
         if self.targets_ is not None:
             first = next(iter(self.targets_.values())).field_.random_state if random_state is None else random_state
-            each = zip(self.targets_.values(), by_target(y, list(self.targets_)), seeds(first), strict=False)
-            drawn = [one.sample(n_samples, X, labels, graph=graph, random_state=seed) for one, labels, seed in each]
+            each = zip(self._each(y, noise_variance), seeds(first), strict=False)
+            drawn = [one.sample(n_samples, X, own, graph=graph, random_state=seed) for (one, own), seed in each]
             return np.stack(drawn, axis=-1)
         field = self._field
         rng = np.random.default_rng([field.random_state if random_state is None else random_state, 1])
-        return field.given(X, y, graph).sample(n_samples, rng)
+        return field.given(X, with_noise(y, noise_variance), graph).sample(n_samples, rng)
 
     def fine_tune(
         self, X: Any, y: Any, *, graph: Graph | None = None, steps: int = 500, learning_rate: float = 5e-4

@@ -13,13 +13,14 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from residua.bases.base import Base, Task
-from residua.bases.registry import make_base
-from residua.field import Correlator
+from residua.bases.registry import find_base, make_base
+from residua.field import CorrelationFit, Correlator
 from residua.field.fitted import FittedField, design_of, fixed_beta
+from residua.field.noise import Noise
 from residua.field.out_of_sample import with_out_of_sample_beta
 from residua.graph import Graph
 from residua.linalg import Strategy
-from residua.validation import check_choice, check_count, check_known_values, check_validation
+from residua.validation import check_choice, check_count, check_known_values, check_noise, check_validation
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +52,10 @@ def check_parameters(model: Settings) -> Base:
 
 
 class Data(NamedTuple):
-    """A graph, checked features of its nodes with their names, labels, which errors call ``called``; how to train."""
+    """A graph, checked features of its nodes with their names, labels, which errors call ``called``; how to train.
+
+    At the end weights of the labels, and the variances of their noise.
+    """
 
     graph: Graph
     X: Any
@@ -60,6 +64,8 @@ class Data(NamedTuple):
     called: str = "y"
     validation: Any = None
     verbose: bool = False
+    weight: Any = None
+    noise: Any = None
 
 
 def learn(model: Settings, base: Base, data: Data, shared: dict[bytes, Correlator]) -> FittedField:
@@ -70,10 +76,12 @@ def learn(model: Settings, base: Base, data: Data, shared: dict[bytes, Correlato
         raise ValueError(f'base "{base.name}" has no training to stop early; leave validation out.')
     judges = None if data.validation is None else check_validation(data.validation, graph, labelled)
     task = Task(graph, X, y, labelled, model.folds, model.random_state, model.checkpoint, judges, data.verbose)
+    noise = _noise(model, data, labelled)
     correlate = None
     if model.correlation == "learned":
-        correlate = shared.get(labelled.tobytes()) or Correlator(graph, labelled, model.logdet, model.random_state)
-        shared[labelled.tobytes()] = correlate
+        key = labelled.tobytes() + (b"" if noise is None else noise.relative.tobytes() + bytes([noise.learned]))
+        correlate = shared.get(key) or Correlator(graph, labelled, model.logdet, model.random_state, noise)
+        shared[key] = correlate
     outcome = base.fit(task, correlate)
     fit = outcome.correlation
     if fit is not None:
@@ -81,9 +89,41 @@ def learn(model: Settings, base: Base, data: Data, shared: dict[bytes, Correlato
     else:
         alpha, stderr = (dict.fromkeys(graph.edge_types, v) for v in (1.0 if model.correlation else 0.0, 0.0))
         beta = fixed_beta(outcome.residual, graph, y, alpha, design_of(base, X))
-    field = FittedField(graph, X, y, base, outcome, alpha, stderr, beta, data.names, model.random_state)
+    variances = None if noise is None else _variances(noise, fit, labelled)
+    field = FittedField(
+        graph, X, y, base, outcome, alpha, stderr, beta, data.names, model.random_state, noise=variances
+    )
     field = with_out_of_sample_beta(field)
     log.info("fitted %s to %s: %r in %.3g s", type(model).__name__, data.called, field, time.perf_counter() - begin)
     for what, how in (field.correlation.methods if field.correlation else {}).items():
         log.debug("%s: %s", what, how)
     return field
+
+
+def _noise(model: Settings, data: Data, labelled: np.ndarray) -> Noise | None:
+    """Return what is known of the noise of the labels; None for labels without."""
+    found = check_noise(data.weight, data.noise, data.graph, labelled, data.called[1:])
+    if found is None or not np.nanmax(found[0]) > 0:
+        return None
+    given = "sample_weight" if data.weight is not None else "noise_variance"
+    if model.correlation != "learned":
+        raise ValueError(
+            f'{given} needs correlation="learned", and correlation is {model.correlation!r}: without a field that '
+            "neighbours share there is nothing to tell noise from."
+        )
+    kind = find_base(model.base).kind
+    if kind == "linear" or (kind == "regressor" and model.training == "post-hoc"):
+        return Noise(found[0][labelled], found[1])
+    remedy = 'training="post-hoc"' if kind == "regressor" else 'a linear base ("linear", "splines", "mean")'
+    more = "" if kind == "regressor" else ', or a scikit-learn regressor with training="post-hoc"'
+    raise ValueError(f"{given} is not known to the training of base {model.base!r:.60}; use {remedy}{more}.")
+
+
+def _variances(noise: Noise, fit: CorrelationFit | None, labelled: np.ndarray) -> np.ndarray | None:
+    """Return the noise variances (n,) of the labels, NaN elsewhere; None where the labels have none."""
+    factor = fit.noise_variance if fit is not None and noise.learned else 1.0
+    if not factor:
+        return None
+    out = np.full(len(labelled), np.nan)
+    out[labelled] = factor * noise.relative
+    return out

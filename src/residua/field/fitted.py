@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from residua.by_id import features_of, labels_by_id
+from residua.by_id import NoisyLabels, features_of, labels_by_id
 from residua.caller import warn
 from residua.features import own_copy, same_features
 from residua.field.coefficients import Design
@@ -24,7 +24,7 @@ from residua.graph import Graph
 from residua.graph.graph import read_only, same_graph
 from residua.graph.growth import merely_numbered, positions_within, shared_nodes
 from residua.linalg.workspace import Workspace, cached_property
-from residua.validation import check_features, check_graph, check_together, check_values
+from residua.validation import check_features, check_graph, check_noise, check_together, check_values
 
 OWN_GRAPH = (
     "predict() answers for the training graph with the X of the fit; leave X and graph out (y= by itself has labels "
@@ -121,6 +121,8 @@ class FittedField(Workspace):
     error_scale : float
         Errors at unlabelled nodes relative to those at labels that networks did not learn from: larger by what early
         stopping hides, smaller by what an average of networks spares.
+    noise : (n,) array, optional
+        Variances of the noise of the labels, NaN where there is none; None for labels without noise.
 
     Examples
     --------
@@ -145,10 +147,13 @@ class FittedField(Workspace):
     recipe: Any = None
     draws: int = 64
     error_scale: float = 1.0
+    noise: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "X", own_copy(self.X))
         object.__setattr__(self, "y", read_only(self.y))
+        if self.noise is not None:
+            object.__setattr__(self, "noise", read_only(self.noise))
         for name in ("alpha", "alpha_stderr"):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
@@ -209,7 +214,7 @@ class FittedField(Workspace):
         """What the field says of the training graph."""
         residual = np.full(self.graph.n_nodes, np.nan)
         residual[self.labelled] = self.outcome.residual
-        found = self._predicted(self.graph, self.X, self.y, self._design(self.X))
+        found = self._predicted(self.graph, self.X, self.y, self._design(self.X), self.noise)
         members, unseen, scale = self.outcome.members, self.outcome.out_of_sample, self.error_scale
         return replace(found, residual=residual, members=members, out_of_sample=unseen, error_scale=scale)
 
@@ -245,9 +250,35 @@ class FittedField(Workspace):
         y : (n,) array, Series or dict
             Labels that came after the fit, NaN elsewhere; they replace those of the fit at the same nodes.
         """
-        y = labels_by_id(y, self.graph)
+        y, noise = self._labels(y, self.graph)
         members = None if self.outcome.members is None else self.base.predict_members(self.graph, self.X)
-        return self.prediction.condition_on(check_values(y, self.graph, "y"), members)
+        return self.prediction.condition_on(y, members, noise)
+
+    def _labels(self, given: Any, graph: Graph) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return checked labels (n,) of a graph, NaN where unknown, and the variances of their noise, if they have any."""
+        variance, y = (given.variance, given.y) if isinstance(given, NoisyLabels) else (None, given)
+        if y is None:
+            return np.full(graph.n_nodes, np.nan), None
+        y = check_values(labels_by_id(y, graph), graph, "y")
+        known = ~np.isnan(y)
+        if isinstance(variance, str):
+            raise ValueError(f"noise_variance={variance!r}: give the variances of the labels in y, which is not a fit.")
+        if variance is not None:
+            found = check_noise(None, labels_by_id(variance, graph, "noise_variance"), graph, known)
+            return y, None if found is None else found[0]
+        if self.noise is None or not known.any():
+            return y, None
+        own = self.noise[self.labelled]
+        if self.learned_noise is None or own.min() < own.max():
+            raise ValueError(
+                "y has labels whose noise is not known; give noise_variance= beside it, as in fit (0 for labels without)."
+            )
+        return y, np.where(known, own[0], np.nan)
+
+    @property
+    def learned_noise(self) -> float | None:
+        """Variance of the noise of a label of weight 1, None where it was not learned."""
+        return None if self.correlation is None else self.correlation.noise_variance
 
     def with_features(self, X: Any, y: Any = None) -> Prediction:
         """Return what the field says of the training graph, were its features others than those of the fit.
@@ -262,11 +293,14 @@ class FittedField(Workspace):
         if X is None or same_features(X := self.check_alike(self.graph, X)[1], self.X):
             return self.given(y=y)
         own = self.prediction
-        found = self._predicted(self.graph, X, self.y)
+        found = self._predicted(self.graph, X, self.y, noise=self.noise)
         # Residuals at labels stay those of the fit, out of fold where it has such, but for what X changes in the base:
         # features that the base does not use change nothing.
         found = replace(found, residual=own.residual - (found.base - own.base))
-        return found if y is None else found.condition_on(check_values(y, self.graph, "y"))
+        if y is None:
+            return found
+        y, noise = self._labels(y, self.graph)
+        return found.condition_on(y, noise=noise)
 
     def on(self, graph: Graph, X: Any = None, y: Any = None) -> Prediction:
         """Return what the field says of another graph.
@@ -281,12 +315,15 @@ class FittedField(Workspace):
         y : (m,) array, optional
             Known labels, NaN where unknown.
         """
-        X, y = features_of(X, check_graph(graph)), labels_by_id(y, graph)
-        X, y = check_together(graph, X, y=y)
+        X, told = features_of(X, check_graph(graph)), y is not None
+        variance, y = (y.variance, y.y) if isinstance(y, NoisyLabels) else (None, y)
+        X, y = check_together(graph, X, y=labels_by_id(y, graph))
         graph, X = self.check_alike(graph, X)
-        at = self._within(graph, warned=y is None)
-        y = np.full(graph.n_nodes, np.nan) if y is None else check_values(y, graph, "y")
-        return self._predicted(graph, X, y) if at is None else self._on_grown(graph, X, at).condition_on(y)
+        at = self._within(graph, warned=not told)
+        y, noise = self._labels(y if variance is None else NoisyLabels(y, variance), graph)
+        if at is None:
+            return self._predicted(graph, X, y, noise=noise)
+        return self._on_grown(graph, X, at).condition_on(y, noise=noise)
 
     def labels_on(self, graph: Graph) -> np.ndarray:
         """Return the labels (m,) of the fit at the nodes of another graph, NaN where there is none.
@@ -321,7 +358,11 @@ class FittedField(Workspace):
         own = self.prediction
         y = np.full(graph.n_nodes, np.nan)
         y[at] = self.y
-        found = self._predicted(graph, X, y, self._design(X))
+        noise = None
+        if self.noise is not None:
+            noise = np.full(graph.n_nodes, np.nan)
+            noise[at] = self.noise
+        found = self._predicted(graph, X, y, self._design(X), noise)
         # Residuals at labels stay those of the fit, out of fold where it has such, but for what new nodes change.
         residual = np.full(graph.n_nodes, np.nan)
         residual[at] = own.residual - (found.base[at] - own.base)
@@ -338,11 +379,13 @@ class FittedField(Workspace):
         like, none = (self.n_features, self.feature_names), self.n_features == 0
         return graph, check_features(X, graph, optional=none, like=like, as_is=self.base.takes_tables)[0]
 
-    def _predicted(self, graph: Graph, X: Any, y: np.ndarray, design: Design | None = None) -> Prediction:
+    def _predicted(
+        self, graph: Graph, X: Any, y: np.ndarray, design: Design | None = None, noise: np.ndarray | None = None
+    ) -> Prediction:
         base = self.base.predict(graph, X)
         alpha = {name: self.alpha[name] for name in graph.edge_types}
         drawn: Any = {"draws": self.draws, "random_state": self.random_state}
-        conditional = Conditional(graph, ~np.isnan(y), alpha, self.beta, design=design, **drawn)
+        conditional = Conditional(graph, ~np.isnan(y), alpha, self.beta, design=design, noise=noise, **drawn)
         return Prediction(graph, y, base, y - base, conditional, self.marginal_variance)
 
 

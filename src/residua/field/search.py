@@ -108,7 +108,7 @@ def _sharper(profile: Profile, a: np.ndarray, rough: bool) -> Ratio | None:
         return None
     likelihood = profile.likelihood
     exact = exact_instead(likelihood.terms, effort) if likelihood.automatic and not rough else None
-    return profile.ratio.with_effort(effort) if exact is None else exact.prepare(likelihood.terms, likelihood.U)
+    return profile.ratio.with_effort(effort) if exact is None else likelihood.prepare(exact)
 
 
 def _search(profile: Profile, start: np.ndarray | None, rough: bool) -> np.ndarray:
