@@ -162,3 +162,65 @@ def test_ids_that_are_merely_numbers_are_no_evidence():
     grown = path.with_nodes(edges=np.column_stack([k[19:], k[19:] + 1]))
     assert_array_equal(model.predict(graph=grown)[:20], y)
     assert_array_equal(grown.adjacency().toarray(), longer.adjacency().toarray())
+
+
+class TestRowsOfNewNodesAlone:
+    """``model.predict(X_new, graph=grown)``: X has a row for each new node, by id, and the fit knows the others."""
+
+    @pytest.mark.parametrize("base", ["linear", "splines", "trees", RandomForestRegressor(10, random_state=0)])
+    @pytest.mark.parametrize("named", [True, False])
+    def test_they_say_the_same_as_all_rows(self, week, base, named):
+        first, whole = (X if named else X.to_numpy() for X in (week.X[:100], week.X))
+        model = GraphRegressor(base).fit(first, week.labels, graph=week.graph)
+        expected = model.predict(whole, graph=week.grown, return_std=True)
+        new = week.X[100:].iloc[::-1]
+        assert_allclose(model.predict(new, graph=week.grown, return_std=True), expected, atol=1e-12)
+        assert_allclose(model.predict_frame(new, graph=week.grown)["prediction"], expected[0], atol=1e-12)
+        and_old = week.X[90:]  # some that the fit has too
+        assert_allclose(model.predict(and_old, graph=week.grown), expected[0], atol=1e-12)
+        average = Average([model, model])
+        assert_allclose(average.predict(new, graph=week.grown), expected[0], atol=1e-12)
+
+    def test_they_are_scored(self, week):
+        model = GraphRegressor("linear").fit(week.X[:100], week.labels, graph=week.graph)
+        for one in (model, Average([model, model])):
+            expected = one.score(week.X, week.y, graph=week.grown)
+            assert_allclose(one.score(week.X[100:], week.y, graph=week.grown), expected, rtol=1e-12)
+
+    def test_a_row_of_an_old_node_replaces_that_of_the_fit(self, week):
+        model = GraphRegressor("linear").fit(week.X[:100], week.labels, graph=week.graph)
+        changed = week.X.copy()
+        changed.loc["n0"] = [5.0, 5.0]
+        some = pd.concat([week.X[100:], changed.loc[["n0"]]])
+        assert_array_equal(model.predict(some, graph=week.grown), model.predict(changed, graph=week.grown))
+
+    def test_new_edges_alone_need_no_features_at_all(self, week):
+        model = GraphRegressor("linear").fit(week.X[:100], week.labels, graph=week.graph)
+        joined = week.graph.with_nodes(edges=[("n0", "n50")])
+        assert_array_equal(model.predict(graph=joined), model.predict(week.X[:100], graph=joined))
+
+    def test_categories_text_and_missing_values_stay_as_they_are(self, week):
+        X = pd.DataFrame({"kind": pd.Categorical(np.where(week.X["a"] > 0, "up", "down")), "b": week.X["b"]})
+        X = X.set_axis(week.ids)
+        X.iloc[3, 0], X.iloc[105, 1] = np.nan, np.nan
+        model = GraphRegressor("trees").fit(X[:100], week.labels, graph=week.graph)
+        expected = model.predict(X, graph=week.grown)
+        assert_array_equal(model.predict(X[100:], graph=week.grown), expected)
+        assert_array_equal(model.predict(X[100:].astype({"kind": object}), graph=week.grown), expected)
+
+    def test_what_is_not_enough_is_refused_with_the_remedy(self, week):
+        model = GraphRegressor("linear").fit(week.X[:100], week.labels, graph=week.graph)
+        with pytest.raises(ValueError, match="X has no row for 'n119', a new node; give rows by id of all 20 new"):
+            model.predict(week.X[100:119], graph=week.grown)
+        with pytest.raises(ValueError, match=r"X has 20 rows, as many as .* new nodes.*pd.DataFrame\(X, index=ids\)"):
+            model.predict(week.X[100:].to_numpy(), graph=week.grown)
+        frame = pd.DataFrame(week.X[100:].to_numpy(), index=week.ids[100:], columns=["a", "b"])
+        assert len(model.predict(frame, graph=week.grown)) == 120
+        with pytest.raises(ValueError, match=r"X has columns \['b', 'a'\] but the model was fitted on"):
+            model.predict(week.X.loc[week.ids[100:], ["b", "a"]], graph=week.grown)
+        with pytest.raises(ValueError, match=r"X has 1 id that the graph has not, 'else', and no row"):
+            model.predict(week.X[99:].rename(index={"n99": "else"}), graph=week.grown)
+        edges = (week.ids[e] for e in (week.case.source[1:], week.case.target[1:]))
+        other = Graph.from_edges(*edges, nodes=week.ids)  # it lacks an edge, and so is another graph
+        with pytest.raises(ValueError, match="X has no row for"):
+            model.predict(week.X[100:], {}, graph=other)

@@ -36,7 +36,8 @@ def model():
 
 def test_a_labelled_node_is_predicted_by_its_value_not_by_its_label(model):
     mean, std = model.predict(return_std=True)
-    assert (std > 0).all() and (mean[KNOWN] != Y[KNOWN]).all()
+    assert (std > 0).all()
+    assert (mean[KNOWN] != Y[KNOWN]).all()
     assert (std[KNOWN] ** 2 < N[KNOWN]).mean() > 0.9  # the neighbours know something too
     assert np.mean((mean - TRUTH)[KNOWN] ** 2) < 0.7 * np.mean((Y - TRUTH)[KNOWN] ** 2)
 
@@ -46,7 +47,8 @@ def test_variances_by_position_by_id_and_as_one_number_are_the_same_fit(model):
     few = {node: N[k] for k, node in enumerate(GRAPH.nodes) if KNOWN[k]}
     for given in (series, few):
         again = GraphRegressor("linear").fit(X, Y, graph=GRAPH, noise_variance=given)
-        assert again.alpha_ == model.alpha_ and again.beta_ == model.beta_
+        assert again.alpha_ == model.alpha_
+        assert again.beta_ == model.beta_
     named = GRAPH.with_features(X)
     by_name = GraphRegressor("linear").fit(GRAPH.nodes[KNOWN], Y[KNOWN], graph=named, noise_variance=N[KNOWN])
     assert by_name.alpha_ == model.alpha_
@@ -77,7 +79,8 @@ def test_one_number_is_learned():
 def test_no_noise_is_the_fit_without(model):
     plain = GraphRegressor("linear").fit(X, Y, graph=GRAPH)
     zero = GraphRegressor("linear").fit(X, Y, graph=GRAPH, noise_variance=0)
-    assert zero.alpha_ == plain.alpha_ and zero.field_.noise is None
+    assert zero.alpha_ == plain.alpha_
+    assert zero.field_.noise is None
     assert (zero.predict()[KNOWN] == Y[KNOWN]).all()
 
 
@@ -85,11 +88,13 @@ def test_exact_labels_among_noisy_ones_are_returned_as_they_are():
     exact = np.where(np.arange(len(N)) % 3 == 0, 0.0, N)
     mean, std = GraphRegressor("linear").fit(X, Y, graph=GRAPH, noise_variance=exact).predict(return_std=True)
     there = KNOWN & (exact == 0)
-    assert (mean[there] == Y[there]).all() and (std[there] == 0).all() and (std[~there] > 0).all()
+    assert (mean[there] == Y[there]).all()
+    assert (std[there] == 0).all()
+    assert (std[~there] > 0).all()
 
 
 def test_a_new_label_is_less_sure_than_its_value(model):
-    mean, std = model.predict(return_std=True)
+    _mean, std = model.predict(return_std=True)
     low, high = model.predict_interval(method="gaussian")
     low_new, high_new = model.predict_interval(method="gaussian", label_noise=0.01)
     width = model.interval_width(method="gaussian")
@@ -120,8 +125,10 @@ def test_later_labels_bring_their_noise_along(model):
         model.predict(y={node: 0.9}, noise_variance={node: v}, return_std=True) for v in (0.0, 0.01, 1e6)
     )
     before = model.predict(return_std=True)
-    assert exact[0][at] == 0.9 and exact[1][at] == 0
-    assert before[0][at] < noisy[0][at] < 0.9 and 0 < noisy[1][at] < before[1][at]
+    assert exact[0][at] == 0.9
+    assert exact[1][at] == 0
+    assert before[0][at] < noisy[0][at] < 0.9
+    assert 0 < noisy[1][at] < before[1][at]
     assert_allclose(vague[0], before[0], rtol=1e-5)
     both = Y.copy()
     both[at] = 0.9
@@ -149,7 +156,8 @@ def test_a_grown_graph_knows_the_noise_of_the_labels_of_the_fit(model):
     grown = GRAPH.with_nodes(["new"], [("new", GRAPH.nodes[0])])
     wide = np.vstack([X, X[:1]])
     mean, std = model.predict(wide, graph=grown, return_std=True)
-    assert (std > 0).all() and np.abs(mean[:-1] - model.predict()).max() < 0.05
+    assert (std > 0).all()
+    assert np.abs(mean[:-1] - model.predict()).max() < 0.05
 
 
 def test_a_saved_model_is_the_same(model, tmp_path):
@@ -167,7 +175,8 @@ def test_a_saved_model_is_the_same(model, tmp_path):
 def test_what_people_read_knows_of_noise():
     learned = GraphRegressor("linear").fit(X, Y, graph=GRAPH, noise_variance="learned")
     text = str(learned.summary())
-    assert "Noise variance" in text and "of unknown strength" in text
+    assert "Noise variance" in text
+    assert "of unknown strength" in text
     plain = GraphRegressor("linear").fit(X, Y, graph=GRAPH).summary().facts
     facts = learned.summary().facts
     parameters = (facts["aic"] + 2 * facts["log_likelihood"]) - (plain["aic"] + 2 * plain["log_likelihood"])
@@ -201,7 +210,7 @@ def test_several_targets_have_their_own_noise(model):
 
 
 @pytest.mark.parametrize(
-    "given, message",
+    ("given", "message"),
     [
         ({"noise_variance": np.where(np.arange(250) == KNOWN.argmax(), -1.0, N)}, "noise_variance is -1.0 at"),
         ({"noise_variance": np.where(np.arange(250) < 9, np.nan, N)}, "noise_variance is nan at node"),
@@ -217,7 +226,7 @@ def test_nonsense_is_refused(given, message):
 
 
 @pytest.mark.parametrize(
-    "settings, message",
+    ("settings", "message"),
     [
         ({"base": "linear", "correlation": None}, 'correlation="learned"'),
         ({"base": "linear", "correlation": "propagate"}, 'correlation="learned"'),

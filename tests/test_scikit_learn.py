@@ -39,6 +39,7 @@ class World:
         self.X = pd.DataFrame(rng.standard_normal((n, 3)), index=self.ids, columns=["a", "b", "c"])
         self.y = 1 + self.X.to_numpy() @ [2.0, 0.5, 0.0] + dense.draw(case.S, [0.9], 4.0, rng)[0]
         self.graph = self.plain.with_features(self.X)
+        self.S = case.S
 
 
 @pytest.fixture(scope="module")
@@ -135,6 +136,69 @@ def test_permutation_importance_of_a_model_that_was_fitted_by_nodes(world):
         expected.append(model.score(world.X, world.y) - model.score(other, world.y))
     assert_allclose(found.importances[0], expected)
     assert found.importances_mean[0] > 0.5
+
+
+class TestFeaturesInPlaceOfThoseOfTheFit:
+    """``model.predict(X)``, as scorers call it: a label is predicted from the others, so that it can be compared."""
+
+    @pytest.mark.parametrize("name", MODELS)
+    def test_those_of_the_fit_give_leave_one_out_predictions(self, world, name):
+        y = np.where(np.arange(90) % 3 > 0, world.y, np.nan)
+        model = clone(MODELS[name]).fit(world.X, y, graph=world.plain)
+        assert_array_equal(model.predict(world.X), model.predict(known="predict"))
+        assert_array_equal(model.predict(world.X.iloc[::-1]), model.predict(known="predict"))
+        assert_array_equal(model.predict(world.X, known="label"), model.predict())
+        assert_array_equal(model.predict(world.X, graph=world.plain), model.predict(world.X))
+        assert_array_equal(Average([model]).predict(world.X), model.predict(world.X))
+        assert_array_equal(model.predict_interval(world.X), model.predict_interval())
+
+    def test_others_move_the_base_and_the_residuals_at_the_labels(self, world):
+        known = np.arange(90) % 3 > 0
+        model = GraphRegressor("linear").fit(world.X, np.where(known, world.y, np.nan), graph=world.plain)
+        other = world.X.assign(a=np.random.default_rng(0).permutation(world.X["a"]))
+        base = model.base_.predict(world.plain, other.to_numpy())
+        alpha, residual = list(model.alpha_.values()), world.y - base
+        S = world.S
+        expected = base[~known] + dense.conditional(S, alpha, 1.0, known, residual[known])[0]
+        found = model.predict(other)
+        assert_allclose(found[~known], expected, atol=1e-7)
+        for i in np.flatnonzero(known)[:5]:
+            rest = known.copy()
+            rest[i] = False
+            shift = dense.conditional(S, alpha, 1.0, rest, residual[rest])[0][np.flatnonzero(~rest) == i]
+            assert_allclose(found[i], base[i] + shift, atol=1e-7)
+        assert_array_equal(model.predict(other, nodes=["node 5"]), found[[5]])
+        both = model.predict(other, {"node 0": 7.0}, known="label")
+        assert both[0] == 7.0
+
+    @pytest.mark.parametrize("name", MODELS)
+    @pytest.mark.parametrize("scoring", ["r2", "neg_root_mean_squared_error"])
+    def test_permutation_importance_by_any_score(self, world, name, scoring):
+        """With every label in the fit: a prediction that was the label would make all importances zero."""
+        model = clone(MODELS[name]).fit(world.X, world.y, graph=world.plain)
+        found = permutation_importance(model, world.X, world.y, scoring=scoring, n_repeats=3, random_state=0)
+        score = metrics.r2 if scoring == "r2" else lambda y, mean: -metrics.rmse(y, mean)
+        rng = np.random.RandomState(np.random.RandomState(0).randint(np.iinfo(np.int32).max + 1))
+        order, column, expected = np.arange(90), world.X["a"].to_numpy(), []
+        for _ in range(3):
+            rng.shuffle(order)
+            column = column[order]
+            mean = model.predict(world.X.assign(a=column), known="predict")
+            expected.append(score(world.y, model.predict(known="predict")) - score(world.y, mean))
+        assert_allclose(found.importances[0], expected)
+        if name not in ("mean", "network"):
+            assert found.importances_mean[0] > 5 * abs(found.importances_mean[2])
+
+    def test_a_network_moves_with_its_features_at_labels_that_it_did_not_learn_from(self, world):
+        y = np.where(np.arange(90) % 3 > 0, world.y, np.nan)
+        model = clone(MODELS["network"]).set_params(ensemble=2).fit(world.X, y, graph=world.plain)
+        other = world.X.assign(a=0.0)
+        moved = model.field_.with_features(other)
+        each = moved.members - model.field_.prediction.members
+        base = model.base_.predict_members(world.plain, world.X.to_numpy())
+        labelled = ~np.isnan(y)
+        assert_allclose(each, (base - model.base_.predict_members(world.plain, other.to_numpy()))[:, labelled])
+        assert moved.error_scale == model.field_.error_scale
 
 
 def test_nodes_that_are_not_named_are_unknown(world):

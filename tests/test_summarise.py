@@ -190,3 +190,39 @@ def test_splines_have_no_table_of_coefficients_and_no_count_of_them():
     assert np.isfinite(found.facts["log_likelihood"])
     assert "residua.plot.effects" in str(found)
     assert "alpha[edge]" in str(found)
+
+
+def test_edf_and_slopes_of_splines_are_those_of_the_hat_matrix():
+    """edf = tr of d fitted / d y, by feature; the slope of a curve is that of least squares through it."""
+    rng = np.random.default_rng(5)
+    case = small_world(n=80, degree=4, seed=5)
+    X = pd.DataFrame(rng.standard_normal((80, 2)), columns=["bent", "straight"])
+    y = np.sin(2 * X["bent"].to_numpy()) + X["straight"].to_numpy() + dense.draw(case.S, [0.7], 20.0, rng)[0]
+    model = GraphRegressor("splines").fit(X, y, graph=case.graph)
+    base, effects = model.base_, model.summary().effects
+    Z = base.design(X.to_numpy())
+    G = dense.precision(case.S, list(model.alpha_.values()), 1.0)
+    with np.errstate(divide="ignore"):
+        penalty = np.diag(np.where(base.prior_variance > 0, 1 / base.prior_variance, 1e12))
+    influence = np.linalg.solve(Z.T @ G @ Z + penalty, Z.T @ G @ Z).diagonal()
+    expected = [influence[base.features == j].sum() for j in range(2)]
+    assert_allclose(effects["edf"], expected, rtol=1e-4, atol=1e-6)
+    assert effects.loc["bent", "edf"] > 2.5 > effects.loc["straight", "edf"]
+    total = model.summary().facts["effective_degrees_of_freedom"]
+    assert_allclose(total, influence.sum(), rtol=1e-4)
+    for j, name in enumerate(X):
+        curve = (Z - Z.mean(axis=0))[:, base.features == j] @ base.coefficients[base.features == j]
+        assert_allclose(effects.loc[name, "slope"], np.polyfit(X[name], curve, 1)[0], rtol=1e-6)
+        assert_allclose(effects.loc[name, ["lowest", "highest"]], [curve.min(), curve.max()])
+    assert "edf" in str(model.summary())
+    assert "<th>edf</th>" in model.summary()._repr_html_()
+
+
+def test_splines_that_are_lines_have_the_coefficients_of_lines_in_the_units_of_the_data():
+    rng = np.random.default_rng(6)
+    case = small_world(n=80, degree=4, seed=6)
+    X = pd.DataFrame({"flag": 3.0 * rng.integers(0, 2, 80)})  # of two values: a line
+    y = X["flag"].to_numpy() + dense.draw(case.S, [0.7], 20.0, rng)[0]
+    lines, splines = (GraphRegressor(base).fit(X, y, graph=case.graph).summary() for base in ("linear", "splines"))
+    pd.testing.assert_frame_equal(splines.coefficients, lines.coefficients)
+    assert len(splines.effects) == len(lines.effects) == 0

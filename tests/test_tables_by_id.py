@@ -5,11 +5,11 @@ import pandas as pd
 import pytest
 from hypothesis import Phase, assume, given, settings
 from hypothesis import strategies as st
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 import residua
 from by_id import ASKED, IDS, WRONG, N, World, arrays, ask, dropped, fitted
-from residua import GraphRegressor, metrics
+from residua import Graph, GraphRegressor, metrics
 from soak.tables_by_id import run as soak
 from soak.verdicts import Rounds
 
@@ -151,3 +151,48 @@ def test_the_soak_of_tables_breaks_no_promise():
     found = soak(Rounds(24), 0)
     assert found["matched"] == 24
     assert found["refused"] == found["inputs"] - 24 > 5 * 24
+
+
+class TestDefaultIndexBesideTextIds:
+    """A table that nobody indexed, and a graph whose nodes nobody listed: the rows could follow anything."""
+
+    edges = (["c", "a", "b"], ["a", "b", "d"])  # nodes in the order c, a, b, d
+
+    def test_it_is_refused_with_remedies_that_work(self):
+        graph = Graph.from_edges(*self.edges)
+        table = pd.DataFrame({"id": list("abcd"), "x": [0.0, 1.0, 2.0, 4.0], "y": [1.0, 3.0, 5.0, 9.5]})
+        for X, y in ((table[["x"]], table["y"].to_numpy()), (table[["x"]].to_numpy(), table["y"])):
+            with pytest.raises(ValueError, match=r"(X|y) has the default index .* the edges name them \('c', 'a', 'b'"):
+                GraphRegressor("linear").fit(X, y, graph=graph)
+        with pytest.raises(ValueError, match="X has the default index"):
+            graph.with_features(table[["x"]])
+        by_id = table.set_index("id")
+        expected = GraphRegressor("linear").fit(by_id[["x"]], by_id["y"], graph=graph).alpha_
+        listed = Graph.from_edges(*self.edges, nodes=table["id"])
+        assert_allclose(list(fit(table, listed).alpha_.values()), list(expected.values()), atol=1e-3)
+        follows = table.iloc[[2, 0, 1, 3]].reset_index(drop=True)
+        moved = GraphRegressor("linear").fit(
+            follows[["x"]].set_axis(graph.nodes), follows["y"].set_axis(graph.nodes), graph=graph
+        )
+        assert moved.alpha_ == expected
+
+    def test_arrays_and_ids_that_are_numbers_stay_positions(self):
+        graph = Graph.from_edges(*self.edges)
+        X, y = np.array([[0.0], [1.0], [2.0], [4.0]]), np.array([1.0, 3.0, 5.0, 9.5])
+        assert GraphRegressor("linear").fit(X, y, graph=graph).y_[0] == 1.0
+        counted = Graph.from_edges([1, 2, 3], [2, 3, 4])
+        assert GraphRegressor("linear").fit(pd.DataFrame(X), pd.Series(y), graph=counted).y_[0] == 1.0
+
+    def test_a_loaded_and_a_grown_graph_remember(self, tmp_path):
+        graph = Graph.from_edges(*self.edges)
+        X, y = np.array([[0.0], [1.0], [2.0], [4.0]]), np.array([1.0, 3.0, 5.0, 9.5])
+        GraphRegressor("linear").fit(X, y, graph=graph).save(tmp_path / "model.residua")
+        loaded = residua.load(tmp_path / "model.residua")
+        grown = graph.with_nodes(edges=[("d", "e")])
+        for table, other in ((pd.DataFrame(X), None), (pd.DataFrame(np.vstack([X, X[:1]])), grown)):
+            with pytest.raises(ValueError, match="X has the default index"):
+                loaded.predict(table, graph=other)
+
+
+def fit(table, graph):
+    return GraphRegressor("linear").fit(table[["x"]], table["y"], graph=graph)

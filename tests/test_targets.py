@@ -9,9 +9,11 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.model_selection import KFold, cross_val_score
 
 import dense
+import residua
 from graphs import small_world
 from residua import Average, Graph, GraphRegressor, Lanczos, Network
 from residua.field import Correlator
+from residua.io.model_file.container import read_zip, write_zip
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +131,7 @@ def test_cross_validation_of_several_targets(problem):
 def test_what_only_one_target_has_says_where_to_ask(problem, tmp_path):
     graph, X, _, y = problem
     model = GraphRegressor("linear").fit(X, y, graph=graph)
-    for ask in (model.diagnose, model.summary, lambda: model.save(tmp_path / "m"), lambda: Average([model])):
+    for ask in (model.diagnose, model.summary, lambda: Average([model])):
         with pytest.raises(ValueError, match=r"fitted to the targets \['a', 'b', 'c'\]; .*model.targets_\['a'\]"):
             ask()
     assert f"b: {model.targets_['b'].summary()}" in str(model)
@@ -144,3 +146,40 @@ def test_what_only_one_target_has_says_where_to_ask(problem, tmp_path):
     assert model.targets_ is None  # a fit that fails leaves the model as it was
     with pytest.raises(ValueError, match="give each target a name of its own"):
         model.fit(X, y.set_axis(["a", "a", "b"], axis=1), graph=graph)
+
+
+@pytest.mark.parametrize("name", ["linear", "forest", "network"])
+def test_a_model_of_several_targets_is_saved_whole(name, problem, tmp_path):
+    """The user's own lines: ``model.save("model.residua")``, ``residua.load("model.residua")``."""
+    graph, X, truth, y = problem
+    model = clone(BASES[name]).fit(X, y, graph=graph)
+    model.save(tmp_path / "model.residua")
+    trusted = ["sklearn.tree._tree.Tree"]
+    again = residua.load(tmp_path / "model.residua", kind=GraphRegressor, trusted=trusted)
+    assert_array_equal(again.predict(return_std=True), model.predict(return_std=True))
+    pd.testing.assert_frame_equal(again.predict_frame(), model.predict_frame())
+    assert again.score(X, truth) == model.score(X, truth)
+    assert list(again.targets_) == ["a", "b", "c"]
+    assert again.alpha_ == model.alpha_
+    assert all(one.graph_ is again.graph_ for one in again.targets_.values())
+    again.targets_["b"].save(tmp_path / "one.residua")
+    assert_array_equal(residua.load(tmp_path / "one.residua", trusted=trusted).predict(), model.predict()[:, 1])
+
+
+def test_a_file_of_several_targets_that_do_not_belong_together_is_refused(problem, tmp_path):
+    graph, X, _, y = problem
+    model = GraphRegressor("linear").fit(X, y.to_numpy(), graph=graph)
+    path = tmp_path / "model.residua"
+    model.save(path)
+    assert list(residua.load(path).targets_) == [0, 1, 2]
+    members = read_zip(path)
+    twice = members["targets.json"].replace(b"[0, 1, 2]", b"[0, 1, 1]")
+    for change in ({"targets.json": twice}, {"7/model.json": b"{}"}):
+        write_zip(path, members | change)
+        with pytest.raises(residua.ModelFileError, match="damaged"):
+            residua.load(path)
+    moved = GraphRegressor("linear").fit(X + 1, y["a"], graph=graph)
+    moved.save(tmp_path / "moved.residua")
+    write_zip(path, members | {f"1/{name}": data for name, data in read_zip(tmp_path / "moved.residua").items()})
+    with pytest.raises(residua.ModelFileError, match="its targets are of different graphs or features"):
+        residua.load(path)

@@ -121,6 +121,16 @@ def with_noise(y: Any, variance: Any) -> Any:
     return NoisyLabels(y, variance)
 
 
+def labels_alone(y: Any) -> Any:
+    """Return labels without the variances of their noise."""
+    return y.y if isinstance(y, NoisyLabels) else y
+
+
+def with_labels(given: Any, y: Any) -> Any:
+    """Return labels y in place of those in ``given``, with the variances that are there."""
+    return NoisyLabels(y, given.variance) if isinstance(given, NoisyLabels) else y
+
+
 def whole_noise(graph: Graph, X: Any, values: Any, name: str) -> Any:
     """Return weights or variances of labels with a row for each node, as ``whole_tables`` does labels."""
     if values is None or isinstance(values, str) or (np.ndim(values) == 0 and not isinstance(values, Mapping)):

@@ -59,7 +59,7 @@ class Predictor(ABC):
         *,
         graph: Graph | None = ...,
         return_std: Literal[False] = ...,
-        known: str = ...,
+        known: str | None = ...,
         nodes: Any = ...,
         noise_variance: Any = ...,
     ) -> np.ndarray: ...
@@ -72,7 +72,7 @@ class Predictor(ABC):
         *,
         graph: Graph | None = ...,
         return_std: Literal[True],
-        known: str = ...,
+        known: str | None = ...,
         nodes: Any = ...,
         noise_variance: Any = ...,
     ) -> Vectors: ...
@@ -85,7 +85,7 @@ class Predictor(ABC):
         *,
         graph: Graph | None = ...,
         return_std: bool,
-        known: str = ...,
+        known: str | None = ...,
         nodes: Any = ...,
         noise_variance: Any = ...,
     ) -> np.ndarray | Vectors: ...
@@ -97,7 +97,7 @@ class Predictor(ABC):
         *,
         graph: Graph | None = None,
         return_std: bool = False,
-        known: str = "label",
+        known: str | None = None,
         nodes: Any = None,
         noise_variance: Any = None,
     ) -> np.ndarray | Vectors:
@@ -106,7 +106,9 @@ class Predictor(ABC):
         Parameters
         ----------
         X : (n, d) array, DataFrame or ids of nodes (k,), optional
-            Features of another graph, unless that carries them; or ids, which is the same as ``nodes``.
+            Features of another graph, unless that carries them; of the training graph grown, a DataFrame of the new
+            nodes by id is enough. Without graph: features of the training graph in place of those of the fit. Or ids,
+            which is the same as ``nodes``.
         y : (n,) array, Series or dict, optional
             Known labels of another graph, NaN where unknown. Without X and graph: labels of the training graph that
             came to be known since the fit, NaN elsewhere. They are conditioned on beside those of the fit, which they
@@ -118,10 +120,12 @@ class Predictor(ABC):
             it, is that graph, grown: the labels of the fit are known there too, by id, and y adds to them.
         return_std : bool
             Also return standard deviations.
-        known : "label" or "predict"
-            "label" returns known labels as they are, with std 0; "predict" gives leave-one-out predictions there. After
-            a fit to labels with noise means and standard deviations are those of the values beneath it: "label" takes
-            each node's own label for as much as it tells.
+        known : "label" or "predict", optional
+            "label", the default, returns known labels as they are, with std 0; "predict" gives leave-one-out
+            predictions there. That is the default where X has features of the training graph, as scorers of
+            scikit-learn pass them: they compare what ``predict(X)`` returns with those very labels. After a fit to
+            labels with noise means and standard deviations are those of the values beneath it: "label" takes each
+            node's own label for as much as it tells.
         nodes : ids (k,), optional
             Which nodes to return, in this order.
         noise_variance : float, (n,) array, Series or dict by id, optional
@@ -136,7 +140,10 @@ class Predictor(ABC):
         std : (n,) array
             Standard deviations, only if ``return_std``.
         """
-        check_choice(known, ("label", "predict"), "known")
+        check_choice(known, (None, "label", "predict"), "known")
+        if known is None:
+            own = graph is None or graph is self.graph_
+            known = "predict" if own and X is not None and not names_nodes(X) else "label"
         if self.targets_ is not None:
             options: Any = {"graph": graph, "return_std": return_std, "known": known, "nodes": nodes}
             return side_by_side([one.predict(X, labels, **options) for one, labels in self._each(y, noise_variance)])
@@ -230,7 +237,7 @@ class Predictor(ABC):
             Upper ends.
         """
         width = self.interval_width(coverage, method)
-        options: Any = {"graph": graph, "nodes": nodes, "noise_variance": noise_variance}
+        options: Any = {"graph": graph, "known": "label", "nodes": nodes, "noise_variance": noise_variance}
         mean, std = self.predict(X, y, return_std=True, **options)
         if label_noise is not None:
             _, graph, at = self._asked(X, nodes, graph)
@@ -337,7 +344,9 @@ class Predictor(ABC):
         known = labels_by_id(known, there, "known")
         if names_nodes(X):
             return self._score_at(X, y, known, None if trained else there)
-        X, y, known = check_together(there, X, y=y, known=known)
+        by_id = isinstance(X, pd.DataFrame) and len(X) < there.n_nodes and not trained  # rows of new nodes only
+        aligned, y, known = check_together(there, None if by_id else X, y=y, known=known)
+        X = X if by_id else aligned
         truth = check_values(y, there, "y")
         unseen = ~np.isnan(truth) & np.isnan(self._labels_on(there))
         if known is not None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from html import escape
 from typing import Any, TypeGuard
 
@@ -20,6 +21,7 @@ from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from residua.bases.linear import LinearBase
 from residua.field.fitted import FittedField
+from residua.field.kinds import in_words
 from residua.linalg.rows import LOCAL
 from residua.validation import check_share
 
@@ -54,6 +56,10 @@ class Summary:
         How numbers were computed.
     notes : tuple of str
         What a reader of the numbers should know.
+    effects : DataFrame
+        Of splines, a row for each feature: edf (effective degrees of freedom of its curve: 1 is a line), slope (of the
+        line through the curve at the labelled nodes, in the units of the data) with std_error, and lowest and highest
+        effect at a labelled node, relative to the mean of them all. No row for any other base.
     """
 
     coefficients: pd.DataFrame
@@ -64,6 +70,7 @@ class Summary:
     facts: dict[str, float]
     methods: dict[str, str]
     notes: tuple[str, ...]
+    effects: pd.DataFrame = dataclass_field(default_factory=pd.DataFrame)
 
     def to_frame(self) -> pd.DataFrame:
         """Return coefficients and alphas as one table, alphas as ``alpha[type]``."""
@@ -73,7 +80,7 @@ class Summary:
 
     def to_dict(self) -> dict[str, Any]:
         """Return facts, coefficients and alphas as plain numbers, for JSON."""
-        tables = {"coefficients": self.coefficients, "alphas": self.alpha}
+        tables = {"coefficients": self.coefficients, "alphas": self.alpha, "effects": self.effects}
         found = {name: {str(k): row for k, row in table.to_dict("index").items()} for name, table in tables.items()}
         return {"statistic": self.statistic, "coverage": self.coverage, **self.facts, **found}
 
@@ -97,6 +104,13 @@ class Summary:
             if k == len(self.coefficients) and k:
                 yield "-" * WIDTH
             yield f"{name[: first - 1]:<{first}}" + "".join(f"{c:>{w}}" for c, w in zip(cells, WIDTHS, strict=True))
+        if len(self.effects):
+            names = [str(name) for name in self.effects.index]
+            first = min(max(map(len, names)), WIDTH - 61) + 1
+            yield "-" * WIDTH
+            yield f"{'':<{first}}" + "".join(f"{head:>12}" for head in EFFECT_HEADS)
+            for name, row in zip(names, self.effects.itertuples(index=False), strict=True):
+                yield f"{name[: first - 1]:<{first}}" + "".join(f"{number(value):>12}" for value in row)
         yield "=" * WIDTH
 
     def _words(self) -> Iterator[str]:
@@ -128,6 +142,8 @@ class Summary:
         yield "Edges", f"{facts['edges']:,.0f}"
         if np.isfinite(facts["degrees_of_freedom"]):
             yield "Degrees of freedom", f"{facts['degrees_of_freedom']:,.0f}"
+        if np.isfinite(facts["effective_degrees_of_freedom"]):
+            yield "Edf of the mean", f"{facts['effective_degrees_of_freedom']:,.1f}"
         yield "Residual std", number(facts["residual_std"])
         yield "  given neighbours", number(facts["std_given_neighbours"])
         if np.isfinite(facts["noise_variance"]):
@@ -155,12 +171,15 @@ class Summary:
         )
         words = "".join(f"<div>{escape(text)}</div>" for text in self._words())
         table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        if len(self.effects):
+            table += self.effects.set_axis(list(EFFECT_HEADS), axis=1).map(number).to_html(border=0, index_names=False)
         return (
             f"<div><b>{escape(self.title)}</b><table><tbody>{facts}</tbody></table>{table}<small>{words}</small></div>"
         )
 
 
 WIDTHS = (12, 11, 9, 9, 12, 12)
+EFFECT_HEADS = ("edf", "slope", "std err", "lowest", "highest")
 
 
 def number(value: float) -> str:
@@ -197,8 +216,11 @@ def summarise(field: FittedField, coverage: float = 0.95) -> Summary:
         notes.append(f"labels do not tell from other terms: {', '.join(unclear)}.")
     if isinstance(field.base, LinearBase) and not _plain(field.base):
         notes.append("bends have a prior, so no AIC or BIC; residua.plot.effects draws the effect of each feature.")
+    effects, freedom = _effects(field)
     if fit is not None and fit.note:
         notes.append(fit.note)
+    ends = fit.smoothing_interval() if fit is not None and fit.smoothing is not None else None
+    which = in_words(field.kind, field.log_scores, field.smoothing, ends)
     kind = "propagated residuals" if field.propagated else KINDS[fit is not None]
     return Summary(
         coefficients=table,
@@ -206,10 +228,56 @@ def summarise(field: FittedField, coverage: float = 0.95) -> Summary:
         title=f"{field.base.name} base, {kind}",
         statistic="t" if fit is None else "z",
         coverage=coverage,
-        facts=_facts(field, rank),
-        methods={} if fit is None else dict(fit.methods),
+        facts=_facts(field, rank) | {"effective_degrees_of_freedom": freedom},
+        methods=({"field": which} if which else {}) | ({} if fit is None else dict(fit.methods)),
         notes=tuple(notes),
+        effects=effects,
     )
+
+
+def _effects(field: FittedField) -> tuple[pd.DataFrame, float]:
+    """Return what the curve of each feature adds to the mean, and the effective degrees of freedom of the mean.
+
+    edf of a coefficient: 1 - beta Var(theta_k) / tau_k, how much of its prior variance the labels take away.
+    """
+    columns = ["edf", "slope", "std_error", "lowest", "highest"]
+    base = field.base
+    if not isinstance(base, LinearBase) or _plain(base) or base.prior_variance is None:
+        return pd.DataFrame(columns=columns, dtype=float).rename_axis("feature"), np.nan
+    covariance, tau = coefficient_covariance(field), base.prior_variance
+    with np.errstate(divide="ignore", invalid="ignore"):
+        taken = 1 - field.beta * covariance.diagonal() / tau
+    X = field.X[field.labelled]
+    Z = base.design(X)
+    there = np.square(Z - Z.mean(axis=0)).sum(axis=0) > 0
+    there[0] = True
+    edf = np.where(np.isinf(tau), there.astype(float), np.where(tau > 0, taken, 0.0))
+    edf[np.isnan(covariance.diagonal())] = np.nan
+    Z -= Z.mean(axis=0)
+    rows = []
+    for j in range(field.n_features):
+        own = base.features == j
+        effect, x = Z[:, own] @ base.coefficients[own], X[:, j] - X[:, j].mean()
+        size = x @ x
+        lever = Z[:, own].T @ x / size if size > 0 else np.full(own.sum(), np.nan)
+        error = np.sqrt(max(lever @ covariance[np.ix_(own, own)] @ lever, 0.0)) if size > 0 else np.nan
+        rows.append((edf[own].sum(), lever @ base.coefficients[own], error, effect.min(), effect.max()))
+    index = pd.Index(feature_names(field), name="feature")
+    return pd.DataFrame(rows, columns=columns, index=index, dtype=float), float(edf.sum())
+
+
+def coefficient_covariance(field: FittedField) -> np.ndarray:
+    """Return the covariance of coefficients; NaN where they were not fitted with the correlation."""
+    if field.correlation is not None:
+        return field.correlation.coefficient_covariance
+    found, d = field.prediction.conditional.coefficients, len(field.base.coefficients)
+    return np.full((d, d), np.nan) if found is None else found.covariance
+
+
+def feature_names(field: FittedField) -> list[str]:
+    """Return the names of the features, x0, x1, .. where they have none."""
+    names = field.feature_names if field.feature_names is not None else [f"x{k}" for k in range(field.n_features)]
+    return [str(name) for name in names]
 
 
 def _coefficients(field: FittedField, coverage: float) -> tuple[pd.DataFrame, int]:
@@ -231,8 +299,7 @@ def _coefficients(field: FittedField, coverage: float) -> tuple[pd.DataFrame, in
     normal = field.correlation is not None
     p = 2 * (ndtr(-np.abs(score)) if normal else stdtr(freedom, -np.abs(score)))
     width = -(ndtri(tail) if normal else stdtrit(freedom, tail)) * error
-    names = field.feature_names if field.feature_names is not None else [f"x{k}" for k in range(field.n_features)]
-    index = pd.Index([INTERCEPT, *map(str, names)][: len(estimate)], name="term")
+    index = pd.Index([INTERCEPT, *feature_names(field)][: len(estimate)], name="term")
     values = zip(columns, (estimate, error, score, p, estimate - width, estimate + width), strict=True)
     return pd.DataFrame(dict(values), index=index), T.shape[1]
 
@@ -292,7 +359,7 @@ def _facts(field: FittedField, rank: int) -> dict[str, float]:
         "bic": float(bic),
         "p_value": np.nan if fit is None else fit.p_value,
         "residual_std": float(np.sqrt(field.marginal_variance)),
-        "std_given_neighbours": float(1 / np.sqrt(field.beta)),
+        "std_given_neighbours": field.std_given_neighbours,
         "beta": field.beta,
         "beta_std_error": np.nan if fit is None else fit.beta_stderr,
         "noise_variance": np.nan if fit is None or fit.noise_variance is None else fit.noise_variance,

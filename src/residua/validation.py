@@ -14,7 +14,7 @@ from residua.arrays import as_flags, as_floats
 from residua.caller import warn
 from residua.features import in_rows
 from residua.graph import Graph
-from residua.graph.alignment import align, align_together, has_ids
+from residua.graph.alignment import align, align_together, has_ids, refuse_unset_index
 from residua.graph.ids import show
 from residua.linalg.rows import LOCAL, Rows
 
@@ -36,6 +36,7 @@ def check_graph(graph: Any) -> Graph:
 
 def check_values(values: Any, graph: Graph, name: str) -> np.ndarray:
     """Return values (n,) as floats in the order of the nodes, NaN where unknown, never infinite."""
+    refuse_unset_index(values, graph, name)
     by_id, values = has_ids(values), align(values, graph.nodes, name, unknown=True)
     array = as_floats(values, name, "give numbers, NaN where unknown")
     if array.ndim == 2 and array.shape[1] == 1:
@@ -214,6 +215,7 @@ def check_features(
                 "nodes, a graph that carries them: graph.with_features(X)."
             )
         return np.empty((graph.n_nodes, 0)), None
+    refuse_unset_index(X, graph, "X")
     by_id, X = has_ids(X), align(X, graph.nodes, "X")
     X = _without_geometry(X) if isinstance(X, pd.DataFrame) else X
     names = _column_names(X) if isinstance(X, pd.DataFrame) else None

@@ -58,7 +58,7 @@ class LinearBase(Base):
 
     def data_units(self) -> np.ndarray:
         """Return M (columns, columns), by which ``M theta`` are the coefficients of the features as they were given."""
-        if self.name != "linear":
+        if len(self.coefficients) != len(self.centre) + 1:  # a constant, or bends, which have no such units
             return np.eye(len(self.coefficients))
         M = np.diag(np.concatenate([[1.0], 1 / self.spread]))
         M[0, 1:] = -self.centre / self.spread

@@ -93,7 +93,7 @@ class Conditional(Workspace):
         self.coefficients = None if design is None else Coefficients(self, design)
 
     def given(self, labelled: np.ndarray, noise: np.ndarray | None = None) -> Conditional:
-        """Return the same distribution, given residuals at other nodes (n,) bool, with noise of variances (n,) there."""
+        """Return the same distribution, given residuals at other nodes (n,) bool, with ``noise`` (n,) there."""
         alpha = dict(zip(self.graph.edge_types, self.alpha, strict=True))
         design = self.coefficients.given if self.coefficients else None
         return Conditional(self.graph, labelled, alpha, self.beta, design=design, noise=noise, **self._settings)

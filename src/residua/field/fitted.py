@@ -6,83 +6,34 @@ y = base(X) + r,    r ~ N(0, Gamma^-1),    Gamma = beta (I - sum_t alpha_t S_t)
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from residua.by_id import NoisyLabels, features_of, labels_by_id
+from residua.by_id import features_of, labels_alone, labels_by_id, with_labels
 from residua.caller import warn
 from residua.features import own_copy, same_features
 from residua.field.coefficients import Design
 from residua.field.conditional import Conditional
 from residua.field.correlation import CorrelationFit
+from residua.field.kinds import LAPLACIAN, NORMALISED, carried_over, field_graph, highest_degree, smoothing
+from residua.field.later_labels import read_labels
+from residua.field.leftover import FittedBase, Leftover
 from residua.field.prediction import Prediction
 from residua.graph import Graph
 from residua.graph.graph import read_only, same_graph
-from residua.graph.growth import merely_numbered, positions_within, shared_nodes
+from residua.graph.growth import features_of_grown, merely_numbered, positions_within, shared_nodes
 from residua.linalg.workspace import Workspace, cached_property
-from residua.validation import check_features, check_graph, check_noise, check_together, check_values
+from residua.validation import check_features, check_graph, check_together
 
+MAPPINGS = ("alpha", "alpha_stderr", "log_scores")
 OWN_GRAPH = (
-    "predict() answers for the training graph with the X of the fit; leave X and graph out (y= by itself has labels "
-    "that came later), or for other data give X, y and graph=."
+    "graph is that of the fit, which has its labels; leave graph out (y= by itself has labels that came later), or for "
+    "other data give X, y and another graph."
 )
-
-
-class FittedBase(Protocol):
-    """What a field asks of a base that has been fitted."""
-
-    name: str
-    takes_tables: bool
-    coefficients: np.ndarray
-    prior_variance: np.ndarray | None
-
-    def predict(self, graph: Graph, X: Any) -> np.ndarray:
-        """Return (n,) predictions of every node."""
-
-    def predict_members(self, graph: Graph, X: Any) -> np.ndarray:
-        """Return (k, n) predictions whose mean is that of ``predict``."""
-
-    def design(self, X: Any) -> np.ndarray | None:
-        """Return the (n, c) columns of a mean linear in its coefficients, None for a base that is not."""
-
-    def fine_tuned(self, task: Any, steps: int, learning_rate: float) -> FittedBase:
-        """Return a copy whose training has gone on with the labels of another task."""
-
-
-class Leftover(Protocol):
-    """What a base leaves over at the labelled nodes, as ``residua.bases.base.Outcome`` holds it."""
-
-    @property
-    def residual(self) -> np.ndarray:
-        """(|L|,) label minus base prediction."""
-
-    @property
-    def base_out_of_fold_error(self) -> np.ndarray:
-        """(|L|,) out-of-sample error of the base without any correlation, NaN if not known."""
-
-    @property
-    def correlation(self) -> CorrelationFit | None:
-        """Correlation of the residuals, None unless learned."""
-
-    @property
-    def members(self) -> np.ndarray | None:
-        """(k, |L|) residuals of each network of an ensemble."""
-
-    @property
-    def out_of_sample(self) -> np.ndarray | None:
-        """(k, |L|) bool: labels that each of those networks was not trained on."""
-
-    @property
-    def optimism(self) -> np.ndarray | None:
-        """(k,) how many times squared errors at those labels are larger if they had no say in when to stop."""
-
-    @property
-    def history(self) -> tuple[dict[str, Any], ...]:
-        """How the training went, one entry a step; empty where there is none to tell of."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -121,6 +72,11 @@ class FittedField(Workspace):
     error_scale : float
         Errors at unlabelled nodes relative to those at labels that networks did not learn from: larger by what early
         stopping hides, smaller by what an average of networks spares.
+    kind : {"normalised", "laplacian"}
+        Which field: ``beta (I - sum_t alpha_t S_t)``, or ``beta_0 (I + a (D - A))``, of which alpha and beta are those
+        of a node of the highest degree.
+    log_scores : dict of float
+        Where kinds of fields were tried: the leave-one-out log score a label of each.
     noise : (n,) array, optional
         Variances of the noise of the labels, NaN where there is none; None for labels without noise.
 
@@ -147,6 +103,8 @@ class FittedField(Workspace):
     recipe: Any = None
     draws: int = 64
     error_scale: float = 1.0
+    kind: str = NORMALISED
+    log_scores: Mapping[str, float] = field(default_factory=dict)
     noise: np.ndarray | None = None
 
     def __post_init__(self) -> None:
@@ -154,11 +112,11 @@ class FittedField(Workspace):
         object.__setattr__(self, "y", read_only(self.y))
         if self.noise is not None:
             object.__setattr__(self, "noise", read_only(self.noise))
-        for name in ("alpha", "alpha_stderr"):
+        for name in MAPPINGS:
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
     def __getstate__(self) -> dict[str, Any]:
-        return super().__getstate__() | {"alpha": dict(self.alpha), "alpha_stderr": dict(self.alpha_stderr)}
+        return super().__getstate__() | {name: dict(getattr(self, name)) for name in MAPPINGS}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -167,7 +125,8 @@ class FittedField(Workspace):
     def __repr__(self) -> str:
         alpha = {name: round(value, 4) for name, value in self.alpha.items()}
         labelled = f"{self.labelled.sum()} of {self.graph.n_nodes} nodes labelled"
-        return f"FittedField(base {self.base.name}, {labelled}, alpha {alpha}, beta {self.beta:.4g})"
+        kind = "" if self.kind == NORMALISED else f"{self.kind}, "
+        return f"FittedField(base {self.base.name}, {kind}{labelled}, alpha {alpha}, beta {self.beta:.4g})"
 
     @property
     def labelled(self) -> np.ndarray:
@@ -183,6 +142,26 @@ class FittedField(Workspace):
     def n_features(self) -> int:
         """Number of features."""
         return self.X.shape[1]
+
+    @property
+    def field_graph(self) -> Graph:
+        """The training graph as the field sees it: its normalised adjacency is S."""
+        return field_graph(self.graph, self.kind)
+
+    @property
+    def smoothing(self) -> float | None:
+        """The a of the Laplacian field; None of the normalised one."""
+        if self.kind != LAPLACIAN:
+            return None
+        return smoothing(next(iter(self.alpha.values())), highest_degree(self.graph))
+
+    @property
+    def std_given_neighbours(self) -> float:
+        """Standard deviation of a residual whose neighbours are all known; for a Laplacian, at the median degree."""
+        if self.kind == NORMALISED:
+            return float(1 / np.sqrt(self.beta))
+        (alpha,), away = self.alpha.values(), np.median(self.field_graph.adjacency().diagonal())
+        return float(1 / np.sqrt(self.beta * (1 - alpha * away / highest_degree(self.graph))))
 
     @property
     def propagated(self) -> bool:
@@ -224,17 +203,17 @@ class FittedField(Workspace):
         return None if self.propagated else design_of(self.base, X)
 
     def given(self, X: Any = None, y: Any = None, graph: Graph | None = None) -> Prediction:
-        """Return what the field says of the training graph, with or without further labels, or of another graph.
+        """Return what the field says of the training graph, with further labels or other features, or of another graph.
 
         Parameters
         ----------
         X, y, graph : array, array, Graph
             As in ``GraphRegressor.predict``.
         """
-        if graph is self.graph or (graph is None and X is not None):
+        if graph is self.graph and y is not None:
             raise ValueError(OWN_GRAPH)
-        if graph is None:
-            return self.prediction if y is None else self.condition_on(y)
+        if graph is None or graph is self.graph:
+            return self.with_features(X, y)
         found, features = self.on(graph, X, y), features_of(X, graph)
         # A copy of the graph is another object: without a label, those of the fit would be left out unsaid.
         copied = y is None and self._within(graph) is None and same_graph(graph, self.graph)
@@ -255,25 +234,9 @@ class FittedField(Workspace):
         return self.prediction.condition_on(y, members, noise)
 
     def _labels(self, given: Any, graph: Graph) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return checked labels (n,) of a graph, NaN where unknown, and the variances of their noise, if they have any."""
-        variance, y = (given.variance, given.y) if isinstance(given, NoisyLabels) else (None, given)
-        if y is None:
-            return np.full(graph.n_nodes, np.nan), None
-        y = check_values(labels_by_id(y, graph), graph, "y")
-        known = ~np.isnan(y)
-        if isinstance(variance, str):
-            raise ValueError(f"noise_variance={variance!r}: give the variances of the labels in y, which is not a fit.")
-        if variance is not None:
-            found = check_noise(None, labels_by_id(variance, graph, "noise_variance"), graph, known)
-            return y, None if found is None else found[0]
-        if self.noise is None or not known.any():
-            return y, None
-        own = self.noise[self.labelled]
-        if self.learned_noise is None or own.min() < own.max():
-            raise ValueError(
-                "y has labels whose noise is not known; give noise_variance= beside it, as in fit (0 for labels without)."
-            )
-        return y, np.where(known, own[0], np.nan)
+        """Return checked labels (n,) of a graph, NaN where unknown, and the variances of their noise, if any."""
+        own = None if self.noise is None else self.noise[self.labelled]
+        return read_labels(given, graph, own, self.learned_noise is not None)
 
     @property
     def learned_noise(self) -> float | None:
@@ -290,16 +253,26 @@ class FittedField(Workspace):
         y : (n,) array, optional
             Labels that came after the fit, as in ``condition_on``.
         """
+        given = y
+        if X is not None:
+            X, y = check_together(self.graph, X, y=labels_by_id(labels_alone(y), self.graph))
+            given = with_labels(given, y)
         if X is None or same_features(X := self.check_alike(self.graph, X)[1], self.X):
-            return self.given(y=y)
-        own = self.prediction
+            return self.prediction if y is None else self.condition_on(given)
+        own, labelled = self.prediction, self.labelled
         found = self._predicted(self.graph, X, self.y, noise=self.noise)
         # Residuals at labels stay those of the fit, out of fold where it has such, but for what X changes in the base:
         # features that the base does not use change nothing.
-        found = replace(found, residual=own.residual - (found.base - own.base))
+        members = own.members
+        if members is not None:
+            each = self.base.predict_members(self.graph, X) - self.base.predict_members(self.graph, self.X)
+            each = each if len(each) == len(members) else each.mean(axis=0, keepdims=True)
+            members = members - each[:, labelled]
+        seen: Any = {"members": members, "out_of_sample": own.out_of_sample, "error_scale": self.error_scale}
+        found = replace(found, residual=own.residual - (found.base - own.base), **seen)
         if y is None:
             return found
-        y, noise = self._labels(y, self.graph)
+        y, noise = self._labels(given, self.graph)
         return found.condition_on(y, noise=noise)
 
     def on(self, graph: Graph, X: Any = None, y: Any = None) -> Prediction:
@@ -311,16 +284,18 @@ class FittedField(Workspace):
             The other graph, of m nodes and the same edge types, or some of them. One that has every node and edge of
             the training graph is that graph, grown: the labels of the fit are known there, by id.
         X : (m, d) array or DataFrame, optional
-            Features as those of the fit.
+            Features as those of the fit. On the training graph, grown, a DataFrame may have the rows of new nodes only.
         y : (m,) array, optional
             Known labels, NaN where unknown.
         """
-        X, told = features_of(X, check_graph(graph)), y is not None
-        variance, y = (y.variance, y.y) if isinstance(y, NoisyLabels) else (None, y)
-        X, y = check_together(graph, X, y=labels_by_id(y, graph))
+        given = y
+        X, y = features_of(X, check_graph(graph)), labels_by_id(labels_alone(y), graph)
+        at = self._within(graph, warned=y is None)
+        if at is not None:
+            X = features_of_grown(X, self.X, self.feature_names, at, graph)
+        X, y = check_together(graph, X, y=y)
         graph, X = self.check_alike(graph, X)
-        at = self._within(graph, warned=not told)
-        y, noise = self._labels(y if variance is None else NoisyLabels(y, variance), graph)
+        y, noise = self._labels(with_labels(given, y), graph)
         if at is None:
             return self._predicted(graph, X, y, noise=noise)
         return self._on_grown(graph, X, at).condition_on(y, noise=noise)
@@ -383,10 +358,20 @@ class FittedField(Workspace):
         self, graph: Graph, X: Any, y: np.ndarray, design: Design | None = None, noise: np.ndarray | None = None
     ) -> Prediction:
         base = self.base.predict(graph, X)
-        alpha = {name: self.alpha[name] for name in graph.edge_types}
+        alpha, beta = self.alpha_and_beta_on(graph)
         drawn: Any = {"draws": self.draws, "random_state": self.random_state}
-        conditional = Conditional(graph, ~np.isnan(y), alpha, self.beta, design=design, noise=noise, **drawn)
+        drawn |= {"design": design, "noise": noise}
+        conditional = Conditional(field_graph(graph, self.kind), ~np.isnan(y), alpha, beta, **drawn)
         return Prediction(graph, y, base, y - base, conditional, self.marginal_variance)
+
+    def alpha_and_beta_on(self, graph: Graph) -> tuple[dict[str, float], float]:
+        """Return alpha and beta of the field on another graph: what is learned of a Laplacian is beta_0 and a."""
+        alpha = {name: self.alpha[name] for name in graph.edge_types}
+        if self.kind == NORMALISED or graph is self.graph:
+            return alpha, self.beta
+        ((name, value),) = alpha.items()
+        there, beta = carried_over(value, self.beta, highest_degree(self.graph), highest_degree(graph))
+        return {name: there}, beta
 
 
 def design_of(base: FittedBase, X: np.ndarray) -> Design | None:
@@ -396,35 +381,3 @@ def design_of(base: FittedBase, X: np.ndarray) -> Design | None:
         return None
     columns: Any = partial(base.design, X)
     return Design(columns, base.prior_variance, base.coefficients)
-
-
-def fixed_beta(
-    residual: np.ndarray, graph: Graph, y: np.ndarray, alpha: dict[str, float], design: Design | None
-) -> float:
-    """Return beta of residuals (|L|,) of labels y (n,), NaN where unknown, under an alpha that is given, 0 or 1.
-
-    ``design`` is the linear mean of the base, if it has one.
-    """
-    labelled = ~np.isnan(y)
-    conditional = Conditional(graph, labelled, alpha)
-    full = np.full(graph.n_nodes, np.nan)
-    full[labelled] = residual
-    q = conditional.quadratic_form(full)
-    size, n = graph.rows.sum(np.array([residual @ residual, len(residual)]))
-    highest, lowest = (sign * graph.rows.max((sign * y[labelled]).max(initial=-np.inf)) for sign in (1, -1))
-    rounding = n * float(max(1e-13 * (highest - lowest), 4e-15 * max(highest, -lowest))) ** 2
-    if size <= rounding or q <= 1e-13 * max(float(size), np.finfo(float).tiny):
-        raise ValueError(
-            f"the base leaves no residual at the {n:.0f} labels (a constant y, as many features as labels, or, "
-            "with propagation, one label in each component); "
-            "there is nothing to learn."
-        )
-    # Propagation leaves one free level on each component, a linear mean its coefficients without a prior.
-    free = 0
-    if conditional.improper:
-        free = graph.count_components(labelled)
-    elif design is not None:
-        columns = design.matrix()[labelled]
-        free = graph.rows.column_basis(columns[:, np.isinf(design.variance(columns.shape[1]))])[0].shape[1]
-        q += design.misfit
-    return max(float(n) - free, 1) / q

@@ -3,8 +3,8 @@
     at i in L:  error (P y)_i / P_ii,  variance 1 / (beta P_ii),    P = Gbar - Gbar Z H^-1 Z' Gbar
     Gbar = G_LL - G_LU G_UU^-1 G_UL,   H = Z' Gbar Z + diag(1 / tau)
 
-Z design of a linear mean fitted with the correlation (else P = Gbar), tau prior variances of its coefficients. Of labels
-seen through noise Gbar is that of ``residua.field.noise``, and the variance has the label's own noise in it.
+Z design of a linear mean fitted with the correlation (else P = Gbar), tau prior variances of its coefficients. Gbar of
+labels seen through noise is that of ``residua.field.noise``, and the variance has the label's own noise in it.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
 
 G precision for beta = 1, L labelled, U unlabelled, r residuals at L. With r_U = -G_UU^-1 G_UL r_L, one solve,
 q = r' G r and by the envelope theorem dq/dalpha_t = -r' S_t r, dq/dr_L = 2 (G r)_L. Components without a label add
-nothing and are left out. Labels seen through noise are rows of U as well as of L: ``residua.field.noise`` has the algebra.
+nothing and are left out. Labels seen through noise are rows of U as well as of L: see ``residua.field.noise``.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Likelihood:
         self._precisions: tuple[np.ndarray, tuple[Shifted, Shifted]] | None = None
 
     def with_gain(self, gain: np.ndarray | None) -> Likelihood:
-        """Return the likelihood of the same labels seen through noise that leaves ``gain`` (|L|,) of their precision."""
+        """Return the likelihood of the same labels through noise that leaves ``gain`` (|L|,) of their precision."""
         other = copy.copy(self)
         other._like = None if isinstance(self.strategy, Lanczos) else self.ratio
         for name in ("ratio", "terms_UU", "_sums"):

@@ -136,7 +136,7 @@ class Channel:
         return sp.csr_array(sp.diags_array(self.gain) @ rows @ sp.diags_array(self.root[U]))
 
     def misfit(self, R: np.ndarray, full: np.ndarray, rows: Rows) -> np.ndarray:
-        """Return ``(R - f)' K (R - f)`` (k, k): the part of ``R' Gbar R`` that noise has, K its precision for beta = 1."""
+        """Return ``(R - f)' K (R - f)`` (k, k), the part of ``R' Gbar R`` that noise has."""
         if self.gain is None:
             return np.zeros((R.shape[1], R.shape[1]))
         off, exact = R - full[self.L], self.gain == 1

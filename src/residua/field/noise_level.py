@@ -3,9 +3,9 @@
     Omega(a) = min over t of Omega(a, t),   t = log(beta sigma^2),   N_i = sigma^2 v_i
 
 At each t all else is a profile likelihood without noise on a scaled operator (``residua.field.noise``), which serves
-every alpha. Where the variances are known, sigma^2 = 1 and t is log beta itself; where they are known up to a factor, or
-not at all, beta is at its best at every t, and sigma^2 = exp(t) / beta. Omega is smooth in t: it is computed at some t,
-and interpolated between them.
+every alpha. Where the variances are known, sigma^2 = 1 and t is log beta itself. Where they are known up to a factor,
+or not at all, beta is at its best at every t, and sigma^2 = exp(t) / beta. Omega is smooth in t: it is computed at some
+t, and interpolated between them.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     mean at U = base + E[r_U | r_L],    at i in L, left out: y_i - error_i
 
-r residuals, L nodes with a known label, U the others. Where labels have noise, nodes are predicted by their value, which
-the label tells but in part: then nodes of L are among U too.
+r residuals, L nodes with a known label, U the others. Where labels have noise, a prediction is of the value beneath it,
+which the label tells but in part: then nodes of L are among U too.
 """
 
 from __future__ import annotations
@@ -164,6 +164,13 @@ class Prediction(Workspace):
         """Absolute leave-one-out errors in standard deviations, at labels out of sample."""
         unseen = self.out_of_sample_labels
         return np.abs(self.expected_error[unseen]) / np.sqrt(self.leave_one_out.variance[unseen])
+
+    @property
+    def log_score(self) -> float:
+        """Mean log density of labels out of sample, each predicted from all the others."""
+        unseen = self.out_of_sample_labels
+        error, variance = self.expected_error[unseen], self.leave_one_out.variance[unseen]
+        return float(-0.5 * np.mean(error**2 / variance + np.log(2 * np.pi * variance)))
 
     @cached_property
     def decorrelated(self) -> np.ndarray:

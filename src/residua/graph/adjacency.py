@@ -63,11 +63,14 @@ class Edges(NamedTuple):
         The rows of each edge type.
     symmetry : Symmetry
         How the two directions of a pair become one weight.
+    found : bool
+        Whether nodes are those that occur in the edges, in an order that nobody gave.
     """
 
     nodes: np.ndarray
     types: dict[str, EdgeList]
     symmetry: Symmetry
+    found: bool = False
 
 
 def choose_symmetry(symmetrize: str | None, default: str, name: str = "weight", remedy: str = "") -> Symmetry:
@@ -84,6 +87,21 @@ def as_weights(values: Any, rows: int, place: Callable[[int], str] = "row {}".fo
     weights = as_floats(column, "weight", "give one real number per row")
     check_weights(weights, "weight", place)
     return weights
+
+
+def weights_of_lengths(values: Any, rows: int, place: Callable[[int], str] = "row {}".format) -> np.ndarray:
+    """Return one over each length, on the scale on which the mean is 1."""
+    column = as_column(values, "length", "with one number per row")
+    check_length("length", column, rows)
+    lengths = as_floats(column, "length", "give one real number per row")
+    row = first(~((lengths > 0) & np.isfinite(lengths)))
+    if row is not None:
+        raise ValueError(
+            f"length is {lengths[row]} at {place(row)}; lengths must be finite and above 0: give the least that counts "
+            "as one, np.maximum(length, least), or merge nodes at the same place."
+        )
+    nearness = lengths.min(initial=np.inf) / lengths  # up to 1, so that none is too large for floats
+    return nearness / nearness.mean() if len(nearness) else nearness
 
 
 def check_weights(weights: np.ndarray, name: str, place: Callable[[int], str]) -> None:

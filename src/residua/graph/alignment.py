@@ -84,6 +84,17 @@ def has_ids(table: Any) -> bool:
     return not (isinstance(index, pd.RangeIndex) and index.start == 0 and index.step == 1 and index.name is None)
 
 
+def refuse_unset_index(table: Any, graph: Any, name: str) -> None:
+    """Refuse a pandas table whose index nobody set, where nobody set the order of the graph's nodes either."""
+    bare = isinstance(table, pd.DataFrame | pd.Series) and not has_ids(table)
+    if bare and graph.nodes_found and len(table) == len(graph.nodes):
+        raise ValueError(
+            f"{name} has the default index 0, 1, 2, .., and the graph's ids are in the order in which the edges name "
+            f"them ({_shown(graph.nodes)}): say what its rows follow. Set the ids as its index, or build the graph "
+            f"with nodes=ids in the order of its rows; {name}.set_axis(graph.nodes) if its rows follow graph.nodes."
+        )
+
+
 def refuse_other_index(table: Any, name: str) -> None:
     """Refuse tables of other libraries that have an index too, as dask's: their rows would be taken as they come."""
     index = getattr(table, "index", None)  # of a list it is a method

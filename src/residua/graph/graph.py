@@ -20,9 +20,10 @@ import scipy.sparse as sp
 from residua.caller import warn
 from residua.graph import adjacency, growth
 from residua.graph.adjacency import CSR
-from residua.graph.alignment import align
+from residua.graph.alignment import align, refuse_unset_index
 from residua.graph.constructors import Constructors
 from residua.graph.edge_attributes import entry_attributes
+from residua.graph.evened import evened_matrices
 from residua.graph.ids import as_ids, find_ids, first, show
 from residua.graph.report import GraphReport, as_mask
 from residua.linalg import Rows, Sparse, order
@@ -59,6 +60,9 @@ class Graph(Constructors, Workspace):
     edge_attr : ndarray of shape (entries, d) or None
         Attributes of the entries of ``adjacency()``, row by row: what ``from_pyg`` found in ``edge_attr``. A module
         that takes ``edge_attr`` is given them; the correlation knows weights only.
+    nodes_found : bool
+        Whether ids that are no integers are in the order in which edges named them. Rows of a pandas table with the
+        default index are not taken to follow that.
 
     Examples
     --------
@@ -78,6 +82,7 @@ class Graph(Constructors, Workspace):
     features: Any = None
     grown: bool = False
     edge_attr: np.ndarray | None = None
+    nodes_found: bool = False
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray], nodes: np.ndarray, edge_types: Sequence[str]) -> Graph:
@@ -109,11 +114,11 @@ class Graph(Constructors, Workspace):
         return replace(graph, edge_attr=attributes)
 
     @classmethod
-    def _from_csr(cls, nodes: np.ndarray, matrices: Mapping[str, CSR]) -> Graph:
+    def _from_csr(cls, nodes: np.ndarray, matrices: Mapping[str, CSR], found: bool = False) -> Graph:
         degree = np.sum([adjacency.row_sums(A) for A in matrices.values()], axis=0)
         scale = np.divide(1.0, np.sqrt(degree), out=np.zeros_like(degree), where=degree > 0)
         operators = {name: Sparse(*A, scale) for name, A in matrices.items()}
-        return cls(read_only(nodes), operators, read_only(degree))
+        return cls(read_only(nodes), operators, read_only(degree), nodes_found=found and nodes.dtype != np.int64)
 
     def with_edge_attr(self, source: Any, target: Any, edge_attr: Any) -> Graph:
         """Return the graph with attributes of its edges, for modules that take ``edge_attr``.
@@ -199,6 +204,13 @@ class Graph(Constructors, Workspace):
         return len(np.unique(self.components[labelled]))
 
     @cached_property
+    def evened(self) -> Graph:
+        """The graph whose normalised adjacency is ``I - (D - A) / c``: self-loops give all nodes the highest degree."""
+        graph = self._from_csr(self.nodes, evened_matrices(self))
+        vars(graph).update(components=self.components, near_order=self.near_order)
+        return graph
+
+    @cached_property
     def near_order(self) -> np.ndarray | None:
         """Positions (n,) in an order that keeps neighbours near each other; None where their own is as good.
 
@@ -269,6 +281,7 @@ class Graph(Constructors, Workspace):
         (2,)
         """
         if X is not None:
+            refuse_unset_index(X, self, "X")
             X = align(X, self.nodes, "X")
             X = X.copy() if isinstance(X, pd.DataFrame) else read_only(np.array(X))
             if X.ndim != 2 or len(X) != self.n_nodes:
@@ -308,7 +321,8 @@ class Graph(Constructors, Workspace):
         graph = self._from_csr(ids, growth.grown_matrices(self, ids, rows))
         if self.edge_attr is not None:
             warn("edge_attr is not kept where a graph grows; set that of all edges anew by with_edge_attr.")
-        return replace(graph if features is None else graph.with_features(features), grown=True)
+        grown = replace(graph, grown=True, nodes_found=self.nodes_found)
+        return grown if features is None else grown.with_features(features)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the adjacency of edge type number k as ``indptr.k``, ``indices.k``; ``weights.k`` unless all are 1.

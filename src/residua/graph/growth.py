@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from residua.graph import adjacency
 from residua.graph.adjacency import AGREE, CSR, EdgeList, Edges, Symmetry, as_weights
+from residua.graph.alignment import has_ids
 from residua.graph.ids import alike, as_ids, as_nodes, factorize, find_ids, first, node_array, positions, show
 
 if TYPE_CHECKING:
@@ -130,6 +131,72 @@ def grown_features(features: Any, nodes: Any, ids: np.ndarray) -> Any:
         )
     both = pd.concat([features, nodes[features.columns]], ignore_index=True)
     return both.set_axis(pd.Index(ids, dtype=ids.dtype, tupleize_cols=False))
+
+
+def features_of_grown(X: Any, fitted: Any, names: np.ndarray | None, at: np.ndarray, graph: Graph) -> Any:
+    """Return features of every node of a grown graph, where X has rows by id of some nodes, of the new ones at least.
+
+    Parameters
+    ----------
+    X : DataFrame, array or None
+        What has a row for each node, or is no table by id, comes back as it is, to be checked like any other.
+    fitted : (n, d) array, DataFrame or sparse matrix
+        Features of the old nodes, as the fit keeps them: they hold where X has no row.
+    names : (d,) array of str or None
+        Columns of the features of the fit.
+    at : (n,) array
+        Positions of the old nodes.
+    graph : Graph
+        The grown graph, of m nodes.
+    """
+    new = np.ones(graph.n_nodes, bool)
+    new[at] = False
+    if X is None and fitted.shape[1] and not new.any():
+        X = pd.DataFrame(columns=range(fitted.shape[1]) if names is None else names)
+    elif not isinstance(X, pd.DataFrame) or len(X) >= graph.n_nodes or not has_ids(X):
+        _check_rows_by_id(X, int(new.sum()), graph)
+        return X
+    rows = find_ids(pd.Index(X.index, tupleize_cols=False), pd.Series(graph.nodes, dtype=graph.nodes.dtype))
+    if (rows >= 0).sum() < len(X) or X.shape[1] != fitted.shape[1]:
+        return X  # refused like any other
+    lacking = first(new & (rows < 0))
+    if lacking is not None:
+        raise ValueError(
+            f"X has no row for {show(graph.nodes[lacking])}, a new node; give rows by id of all {new.sum():,} new "
+            "nodes (those of the fit are known), or of every node."
+        )
+    before = np.full(graph.n_nodes, -1)
+    before[at] = np.arange(len(at))
+    order = np.where(rows >= 0, len(at) + rows, before)
+    if sp.issparse(fitted):
+        return sp.csr_array(sp.vstack([fitted, sp.csr_array(X.to_numpy(float))]))[order]
+    if names is None:
+        return np.concatenate([fitted, X.to_numpy(fitted.dtype)])[order]
+    # Other names of columns, or their order, are refused like any other.
+    old = pd.DataFrame(fitted) if isinstance(fitted, np.ndarray) else fitted
+    old = old.set_axis(X.columns, axis=1)
+    both = pd.concat([old, _of_types(X, old)] if len(X) else [old], ignore_index=True)
+    return both.iloc[order].set_axis(pd.Index(graph.nodes, dtype=graph.nodes.dtype, tupleize_cols=False))
+
+
+def _of_types(X: pd.DataFrame, old: pd.DataFrame) -> pd.DataFrame:
+    """Return new rows with the categories of the old ones, where they have no others."""
+    alike: dict[Any, pd.CategoricalDtype] = {}
+    for name in old.columns:
+        kind = old[name].dtype
+        if isinstance(kind, pd.CategoricalDtype) and X[name].dropna().isin(kind.categories).all():
+            alike[name] = kind
+    return X.astype(alike)
+
+
+def _check_rows_by_id(X: Any, count: int, graph: Graph) -> None:
+    """Refuse as many rows without ids as there are new nodes."""
+    shape: tuple[int, ...] = getattr(X, "shape", ())
+    if len(shape) == 2 and count and shape[0] == count < graph.n_nodes:
+        raise ValueError(
+            f"X has {count:,} rows, as many as the graph has new nodes, but no ids; give pd.DataFrame(X, index=ids), "
+            "with the ids of the new nodes in the order of its rows."
+        )
 
 
 def positions_within(part: Graph, graph: Graph) -> np.ndarray | None:

@@ -3,8 +3,9 @@
     u_g ~ N(0, tau_g I) for each group g of coefficients,    noise of variance 1, all times an unknown factor
     f(tau) = m log q + logdet H,    H = I + D A D,    q = c - b' D H^-1 D b,    D = diag(tau)^1/2
 
-(p q in place of m log q where the factor 1 / p is known). A = B' P B, b = B' P y, c = y' P y: B the columns of those coefficients, P the precision of y with the coefficients that
-have no prior left out of account, m its degrees of freedom. f is -2 restricted log-likelihood but for a constant.
+(p q in place of m log q where the factor 1 / p is known). A = B' P B, b = B' P y, c = y' P y: B the columns of those
+coefficients, P the precision of y with the coefficients that have no prior left out of account, m its degrees of
+freedom. f is -2 restricted log-likelihood but for a constant.
 With R = A - A D H^-1 D A and r = b - A D H^-1 D b its derivatives are sums over blocks of groups,
 
     df/dtau_g = tr R_gg - (m/q) |r_g|^2

@@ -15,6 +15,7 @@ import numpy as np
 
 from residua.bases.linear import LinearBase
 from residua.bases.registry import BASES, find_base, listed
+from residua.summary import coefficient_covariance
 from residua.validation import check_fitted
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def effects(model: GraphRegressor, features: str | int | Sequence[str | int] | N
     if isinstance(features, str | int):
         features = [features]
     chosen = range(len(names)) if features is None else [_position(feature, names) for feature in features]
-    covariance = _covariance(field)
+    covariance = coefficient_covariance(field)
     middle = base.design(field.X[field.labelled]).mean(axis=0)
     return [_effect(field, base, covariance, middle, j, names[j]) for j in chosen]
 
@@ -97,14 +98,6 @@ def _effect(
     variance = np.einsum("ij,jk,ik->i", moved, covariance[np.ix_(own, own)], moved)
     ticks = np.quantile(known, np.linspace(0, 1, 101))
     return Effect(name, x, moved @ base.coefficients[own], np.sqrt(np.maximum(variance, 0)), ticks)
-
-
-def _covariance(field: FittedField) -> np.ndarray:
-    """Covariance of the coefficients; NaN where they were not fitted with the correlation."""
-    if field.correlation is not None:
-        return field.correlation.coefficient_covariance
-    found, d = field.prediction.conditional.coefficients, len(field.base.coefficients)
-    return np.full((d, d), np.nan) if found is None else found.covariance
 
 
 def _position(feature: str | int, names: list[str]) -> int:

@@ -200,3 +200,32 @@ def test_attributes_that_a_grown_graph_does_not_keep_are_said():
     again = grown.with_edge_attr(["a", "b", "c"], ["b", "c", "d"], [1.0, 2.0, 3.0])
     np.testing.assert_array_equal(again.edge_attr[:, 0], [1, 1, 2, 2, 3, 3])
     assert graph.with_features(np.ones((3, 1))).edge_attr is graph.edge_attr
+
+
+def test_a_module_that_takes_a_whole_data_object_is_refused_with_the_way_out():
+    class TakesData(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = torch.nn.Linear(2, 1)
+
+        def forward(self, data):
+            return self.linear(data.x)
+
+    graph = Graph.from_edges(np.arange(9), (np.arange(9) + 1) % 9)
+    X, y = np.random.default_rng(0).standard_normal((9, 2)), np.arange(9.0) ** 2
+    with pytest.raises(
+        ValueError, match=r"TakesData has forward\(self, data\), and a module is called as module\(x, ed"
+    ):
+        GraphRegressor(TakesData()).fit(X, y, graph=graph)
+    with pytest.raises(ValueError, match=r"has forward\(self, input\).* `return self.inner\(x\)`"):
+        GraphRegressor(torch.nn.Sequential(torch.nn.Linear(2, 1))).fit(X, y, graph=graph)
+
+    class Inside(torch.nn.Module):  # the remedy
+        def __init__(self):
+            super().__init__()
+            self.inner = torch.nn.Linear(2, 1)
+
+        def forward(self, x, edge_index):
+            return self.inner(x)
+
+    assert GraphRegressor(Inside()).fit(X, y, graph=graph).predict().shape == (9,)

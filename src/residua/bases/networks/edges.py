@@ -28,6 +28,8 @@ def edge_arguments(module: Any) -> tuple[str, ...]:
         return ()
     kinds = inspect.Parameter
     named = [p for p in parameters.values() if p.kind not in (kinds.VAR_POSITIONAL, kinds.VAR_KEYWORD)]
+    if len(named) < 2 and all(p.kind != kinds.VAR_POSITIONAL for p in parameters.values()):
+        raise ValueError(_one_argument(type(module).__name__, [p.name for p in named]))
     more = named[2:]
     for p in more:
         if p.name not in NAMES and p.default is kinds.empty:
@@ -37,6 +39,15 @@ def edge_arguments(module: Any) -> tuple[str, ...]:
             )
     # PyG's own models take both and drop what their layers do not support.
     return tuple(p.name for p in more if p.name in NAMES and getattr(module, f"supports_{p.name}", True))
+
+
+def _one_argument(name: str, found: list[str]) -> str:
+    """Say how a module that takes a whole ``Data``, or features alone, is to be called."""
+    given = "x" if found and found[0] in ("x", "input", "features", "X") else "Data(x=x, edge_index=edge_index)"
+    return (
+        f"base {name} has forward({', '.join(['self', *found])}), and a module is called as module(x, edge_index); "
+        f"write forward(self, x, edge_index), or put it into a module whose forward does `return self.inner({given})`."
+    )
 
 
 def edge_tensors(graph: Graph, wanted: tuple[str, ...], dtype: torch.dtype) -> tuple[Tensor, dict[str, Tensor]]:

@@ -7,7 +7,7 @@ Each folder is a whole model, checked as one that has a file to itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
@@ -27,23 +27,30 @@ Members = Mapping[str, bytes]
 def pack_average(average: Average, pack: Callable[[GraphRegressor], Members]) -> dict[str, bytes]:
     """Return the members of the file, those of each model by ``pack``."""
     table = {"format": FORMAT, "residua": __version__, "weights": average.weights.tolist()}
-    members = {WEIGHTS: pack_table(table)}
-    for k, model in enumerate(average.models):
-        members |= {f"{k}/{name}": data for name, data in pack(model).items()}
-    return members
+    return {WEIGHTS: pack_table(table)} | pack_folders(average.models, pack)
+
+
+def pack_folders(models: Iterable[GraphRegressor], pack: Callable[[GraphRegressor], Members]) -> dict[str, bytes]:
+    """Return the members of several models, each in a folder of its number."""
+    return {f"{k}/{name}": data for k, model in enumerate(models) for name, data in pack(model).items()}
+
+
+def unpack_folders(members: Members, table: str, count: int) -> list[dict[str, bytes]]:
+    """Return the members of each of ``count`` models; there is nothing else beside their ``table``."""
+    folders: dict[str, dict[str, bytes]] = {str(k): {} for k in range(count)}
+    for name in members.keys() - {table}:
+        folder, _, rest = name.partition("/")
+        if folder not in folders:
+            raise damaged(f"it has a member {one_line(name, 60)!r}")
+        folders[folder][rest] = members[name]
+    return list(folders.values())
 
 
 def unpack_average(members: Members, unpack: Callable[[Members], GraphRegressor]) -> Average:
     """Return the average that these members hold, each model by ``unpack``."""
     table = Table.read(members[WEIGHTS], FORMAT)
     weights = np.array([read_number(value) for value in table.need("weights", list)])
-    folders: dict[str, dict[str, bytes]] = {str(k): {} for k in range(len(weights))}
-    for name in members.keys() - {WEIGHTS}:
-        folder, _, rest = name.partition("/")
-        if folder not in folders:
-            raise damaged(f"it has a member {one_line(name, 60)!r}")
-        folders[folder][rest] = members[name]
-    average = Average([unpack(folder) for folder in folders.values()], weights)
+    average = Average([unpack(folder) for folder in unpack_folders(members, WEIGHTS, len(weights))], weights)
     if not np.allclose(average.weights, weights):
         raise damaged("weights do not add up to 1")
     average.weights = weights  # to the last bit

@@ -12,6 +12,7 @@ from residua.bases.base import mean_where
 from residua.bases.trees.base import TreesBase
 from residua.field import CorrelationFit
 from residua.field.fitted import FittedField
+from residua.field.kinds import LAPLACIAN, highest_degree
 from residua.field.noise import Noise
 from residua.field.observed import Observed
 from residua.io.model_file.container import damaged
@@ -62,6 +63,7 @@ def unpack_correlation(table: Table, field: FittedField, arrays: Arrays) -> Corr
         alpha_mc_error=table.numbers("alpha_mc_error", field.graph.edge_types),
         methods=dict(methods),
         note=table.need("note", str) if "note" in table else "",
+        highest_degree=highest_degree(field.graph) if field.kind == LAPLACIAN else None,
         coefficients=arrays.take("correlation.coefficients", (columns,)),
         coefficient_covariance=arrays.take("correlation.covariance", (columns, columns)) / factor,
         prior_variance=np.full(columns, np.inf) if prior is None else prior,
@@ -82,7 +84,8 @@ def _unpack_effort(
     values, Z = (_correlated(field), None) if design is None else (field.y[L], design[L])
     done = () if probes is None or not isinstance(strategy, Lanczos) else (probes, strategy.steps)
     groups = getattr(field.base, "groups", None)
-    seen = Observed(field.graph, L, values, Z, strategy, done, -1 if steps is None else steps, restricted, groups)
+    krylov = -1 if steps is None else steps
+    seen = Observed(field.field_graph, L, values, Z, strategy, done, krylov, restricted, groups)
     if "log_noise_ratio" not in table:
         return seen
     learned, t = table.need("noise_learned", bool), table.number("log_noise_ratio")

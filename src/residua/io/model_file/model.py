@@ -25,6 +25,7 @@ from residua.bases.trees.base import TreesBase
 from residua.estimator import GraphRegressor
 from residua.extras import needs
 from residua.field.fitted import FittedBase, FittedField
+from residua.field.kinds import FIELDS, NORMALISED, field_graph
 from residua.field.precision import check_alpha
 from residua.fitting import check_parameters
 from residua.graph import Graph
@@ -36,6 +37,7 @@ from residua.io.model_file.estimators import pack_estimators, unpack_estimators
 from residua.io.model_file.features import pack_features, unpack_features
 from residua.io.model_file.linear import pack_linear, unpack_linear
 from residua.io.model_file.recipe import unpack_recipe
+from residua.io.model_file.targets import TARGETS, pack_targets, unpack_targets
 from residua.io.model_file.trees import pack_trees, unpack_trees
 from residua.io.model_file.values import Arrays, Table, pack_arrays, pack_table, plain, plain_or_none, restore
 from residua.linalg import Strategy
@@ -70,7 +72,11 @@ def save(model: Predictor, path: PathLike) -> None:
     >>> again.alpha_ == model.alpha_
     True
     """
-    write_zip(path, pack_average(model, _pack) if isinstance(model, Average) else _pack(model))
+    if isinstance(model, Average):
+        members = pack_average(model, _pack)
+    else:
+        members = _pack(model) if model.targets_ is None else pack_targets(model.targets_, _pack)
+    write_zip(path, members)
     log.info("wrote %s to %s", type(model).__name__, os.fspath(path))
 
 
@@ -112,7 +118,7 @@ def load(path: PathLike, *, trusted: Trusted = (), module: Any = None, kind: typ
         trusted; a ``ValueError``.
     """
     path = os.fspath(path)
-    names: list[str | type] = [trusted] if isinstance(trusted, str | type) else [*trusted]
+    names: list[Any] = [trusted] if isinstance(trusted, str | type) or not isinstance(trusted, Iterable) else [*trusted]
     if not all(isinstance(name, str | type) for name in names):
         raise TypeError(f"trusted={trusted!r} is not a list of types or of their names.")
     unpack = partial(_unpack, trusted=names, module=module)
@@ -121,7 +127,8 @@ def load(path: PathLike, *, trusted: Trusted = (), module: Any = None, kind: typ
         stored, found = (Average, "an average of models") if WEIGHTS in members else (GraphRegressor, "one model")
         if kind is not None and stored is not kind:
             raise ModelFileError(f"holds {found}, no {kind.__name__}; load it in Python without kind=.")
-        model = unpack_average(members, unpack) if stored is Average else unpack(members)
+        several = unpack_average if stored is Average else unpack_targets if TARGETS in members else None
+        model = unpack(members) if several is None else several(members, unpack)
         log.info("read %s from %s", stored.__name__, path)
         return model
     except ModelFileError as error:
@@ -163,6 +170,8 @@ def _pack(model: Predictor) -> dict[str, bytes]:
         "alpha_stderr": dict(field.alpha_stderr),
         "beta": field.beta,
         "error_scale": field.error_scale,
+        "kind": field.kind,
+        "log_scores": dict(field.log_scores),
         "random_state": field.random_state,
         "correlation": None if field.correlation is None else pack_correlation(field.correlation, arrays),
         "estimators": sorted(estimators),
@@ -194,15 +203,19 @@ def _unpack(members: Mapping[str, bytes], trusted: list[str | type], module: Any
     names = None if names is None else restore(names, X.shape[1], "feature names")
     alpha, stderr = (table.numbers(name, graph.edge_types) for name in ("alpha", "alpha_stderr"))
     check_alpha(alpha, graph, limit=True)
+    kind = table.need("kind", str) if "kind" in table else NORMALISED
+    tried = table.numbers("log_scores", FIELDS) if table.get("log_scores") else {}
+    if kind not in FIELDS:
+        raise damaged(f"its field is {one_line(kind, 40)}")
+    field_graph(graph, kind)  # which refuses a graph that has none
     beta, scale = table.number("beta"), table.number("error_scale") if "error_scale" in table else 1.0
     if not (0 < beta < math.inf and 1 / beta < math.inf and 0 < scale < math.inf):
         raise damaged(f"beta is {beta}, error_scale {scale}")
     recipe = None if table.get("recipe") is None else unpack_recipe(table.need("recipe", Table), names)
     model = _unpack_parameters(table.need("parameters", Table), estimators, module)
     seed = table.need("random_state", int) if "random_state" in table else model.random_state
-    noise = _unpack_noise(known, arrays)
-    options: dict[str, Any] = {"error_scale": scale, "noise": noise}
-    field = FittedField(graph, X, y, base, outcome, alpha, stderr, beta, names, seed, recipe, **options)
+    field = FittedField(graph, X, y, base, outcome, alpha, stderr, beta, names, seed, recipe, error_scale=scale)
+    field = replace(field, kind=kind, log_scores=tried, noise=_unpack_noise(known, arrays))
     if table.get("correlation") is not None:
         fit = unpack_correlation(table.need("correlation", Table), field, arrays)
         field = replace(field, outcome=replace(outcome, correlation=fit))
@@ -302,7 +315,7 @@ def _pack_graph(graph: Graph, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     if integers:
         arrays["graph.nodes"] = graph.nodes
     ids = None if integers else [plain(node, "node id") for node in graph.nodes]
-    return {"n_nodes": graph.n_nodes, "edge_types": list(graph.edge_types), "nodes": ids}
+    return {"n_nodes": graph.n_nodes, "edge_types": list(graph.edge_types), "nodes": ids, "found": graph.nodes_found}
 
 
 def _unpack_graph(table: Table, arrays: Arrays) -> Graph:
@@ -328,7 +341,7 @@ def _unpack_graph(table: Table, arrays: Arrays) -> Graph:
             raise damaged(f"edges of type {name!r} are not symmetric with positive weights")
     if not np.isfinite(graph.degree).all():
         raise damaged("edge weights add up to infinity")
-    return graph
+    return replace(graph, nodes_found=table.get("found") is True)
 
 
 def _pack_base(base: FittedBase, arrays: dict[str, np.ndarray], estimators: dict[str, Any]) -> dict[str, Any]:

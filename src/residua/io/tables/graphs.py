@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -29,8 +29,8 @@ class Columns:
         Columns of the node table to use, to read as text, and to leave out.
     source, to : str, optional
         Columns of the edge table with the ends of an edge; "source" and "target", or else the first two.
-    weight, edge_type : str, optional
-        Columns of the edge table.
+    weight, edge_type, length : str, optional
+        Columns of the edge table; of lengths, the weight is one over the length.
     missing : tuple of str
         Words that stand for an empty cell.
     thousands, decimal : str
@@ -50,6 +50,7 @@ class Columns:
     to: str | None = None
     weight: str | None = None
     edge_type: str | None = None
+    length: str | None = None
     missing: tuple[str, ...] = ()
     thousands: str = ""
     decimal: str = "."
@@ -91,7 +92,7 @@ def read_again(nodes: PathLike, edges: PathLike, recipe: Recipe, skip_unknown: b
     """Read other files as those of a fit were read; labels in the target column, if it is there, are known."""
     node_table = Table.read(nodes, recipe.notation)
     edges_table = edge_table(edges, node_table, node_table.need(recipe.id, "the id column of the model"))
-    for column in (recipe.source, recipe.to, recipe.weight, recipe.edge_type):
+    for column in (recipe.source, recipe.to, recipe.weight, recipe.edge_type, recipe.length):
         if column is not None:
             edges_table.need(column, "a column of the model's edges")
     there = recipe.target in node_table.columns
@@ -140,7 +141,7 @@ def rows_like(path: PathLike, graph: Graph, recipe: Recipe | None, numbers: tupl
 def _read(nodes: Table, edges: Table, recipe: Recipe, y: np.ndarray, skip: bool, left_out: dict[str, str]) -> NodeData:
     graph, notes = _graph(nodes, edges, recipe, skip)
     X, filled, more = recipe.encode(nodes)
-    used = {recipe.source, recipe.to, recipe.weight, recipe.edge_type}
+    used = {recipe.source, recipe.to, recipe.weight, recipe.edge_type, recipe.length}
     unused = [c for c in edges.columns if c not in used]
     words = str(edges.path) if is_way(edges.path) else None
     return NodeData(graph, X, y, recipe, filled, left_out, unused, notes + more, words)
@@ -158,10 +159,17 @@ def _names(nodes: Table, edges: Table, columns: Columns) -> Recipe:
     to = _named(edges, columns.to, "--target-node", "target", 1)
     if source == to:
         raise ValueError(f"{edges.path}: {source!r} cannot be both ends of an edge; give --source and --target-node.")
-    for column, option in ((columns.weight, "--weight"), (columns.edge_type, "--edge-type")):
+    if columns.weight is not None and columns.length is not None:
+        raise ValueError("--weight and --length are both given; a length makes a weight, 1 / length: leave one out.")
+    for column, option in (
+        (columns.weight, "--weight"),
+        (columns.edge_type, "--edge-type"),
+        (columns.length, "--length"),
+    ):
         if column is not None:
             edges.need(column, option)
-    return Recipe(id_column, target, source, to, columns.weight, columns.edge_type, **asdict(nodes.notation))
+    found = Recipe(id_column, target, source, to, columns.weight, columns.edge_type, **asdict(nodes.notation))
+    return replace(found, length=columns.length)
 
 
 def _named(table: Table, given: str | None, option: str, usual: str, place: int) -> str:
@@ -182,9 +190,10 @@ def _graph(nodes: Table, edges: Table, recipe: Recipe, skip_unknown: bool) -> tu
     if not kept.any():
         raise ValueError(f"{edges.path} has no edge between nodes of {nodes.path}; do both use the same ids?")
     weight = None if recipe.weight is None else _weights(edges, recipe.weight)[kept]
+    length = None if recipe.length is None else _lengths(edges, recipe.length)[kept]
     kind = None if recipe.edge_type is None else _types(edges, recipe.edge_type)[kept]
     try:
-        graph = Graph.from_edges(ends[0][kept], ends[1][kept], weight, kind, nodes=ids)
+        graph = Graph.from_edges(ends[0][kept], ends[1][kept], weight, kind, nodes=ids, length=length)
     except ValueError as error:
         raise ValueError(f"{edges.path}: {error}") from None
     skipped = f"{(~kept).sum():,} edges to nodes that are not in {nodes.path} are left out."
@@ -237,6 +246,13 @@ def _weights(edges: Table, column: str) -> np.ndarray:
     wrong, remedy = ~(weights >= 0), "give a number that is not negative."
     edges.refuse(wrong, column, lambda row: f"the weight is {weights[row]:g}; {remedy}".replace("nan", "empty"))
     return weights
+
+
+def _lengths(edges: Table, column: str) -> np.ndarray:
+    lengths = edges.numbers(column)
+    wrong, remedy = ~(lengths > 0), "give a number above 0, or merge nodes at the same place."
+    edges.refuse(wrong, column, lambda row: f"the length is {lengths[row]:g}; {remedy}".replace("nan", "empty"))
+    return lengths
 
 
 def _types(edges: Table, column: str) -> pd.Series:

@@ -39,7 +39,7 @@ class Recipe:
         Columns of the node table.
     source, to : str
         Columns of the edge table with the ends of an edge.
-    weight, edge_type : str, optional
+    weight, edge_type, length : str, optional
         Columns of the edge table.
     missing : tuple of str
         Words that stand for an empty cell.
@@ -61,6 +61,7 @@ class Recipe:
     thousands: str = ""
     decimal: str = "."
     units: bool = False
+    length: str | None = None
     medians: dict[str, float] = field(default_factory=dict)
     values: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
