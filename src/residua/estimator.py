@@ -22,7 +22,8 @@ from residua.bases.registry import find_base
 from residua.by_id import whole_noise, whole_tables, with_noise
 from residua.diagnosis import Diagnosis, diagnose
 from residua.field import CorrelationFit, Correlator
-from residua.field.fitted import FittedBase, FittedField, Leftover
+from residua.field.fitted import FittedField
+from residua.field.leftover import FittedBase, Leftover
 from residua.fitting import Data, check_parameters, learn
 from residua.graph import Graph
 from residua.linalg import Strategy

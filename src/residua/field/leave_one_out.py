@@ -49,9 +49,9 @@ def schur_diagonal(given: Conditional) -> np.ndarray:
         own = gain * (1 - gain * (1 - own))
     if not given.n_hidden:
         return own
-    taken = None
+    taken, K = None, given.channel.precision
     if given.exact:
-        taken = _exact(given) if given.channel.precision is None else _by_variance(given, own)
+        taken = _exact(given) if K is None else _by_variance(given, own, K)
     taken = _sampled(given) if taken is None else taken
     floor = 0.0 if given.improper else 1 - np.abs(given.alpha).max()  # the smallest eigenvalue of G
     if gain is not None:  # that of Gbar: no variance is above the largest of G's inverse and the noise together
@@ -70,9 +70,9 @@ def _sampled(given: Conditional) -> np.ndarray:
     return total / given.draws.count
 
 
-def _by_variance(given: Conditional, own: np.ndarray) -> np.ndarray:
+def _by_variance(given: Conditional, own: np.ndarray, K: np.ndarray) -> np.ndarray:
     """Return the same from the variances of nodes that are all seen through noise: Gbar_ii = K_i - K_i^2 var_i."""
-    K, variance = given.channel.precision, np.zeros(given.graph.n_nodes)
+    variance = np.zeros(given.graph.n_nodes)
     variance[given.U] = given.hidden_variance.value
     return own - K * (1 - K * variance[given.L])
 

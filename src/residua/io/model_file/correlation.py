@@ -108,7 +108,7 @@ def _pack_effort(seen: Observed, arrays: dict[str, np.ndarray]) -> dict[str, Any
     if isinstance(strategy, Lanczos):
         probes, strategy = seen.effort[0], replace(strategy, steps=seen.effort[1])
     steps = None if seen.krylov_steps < 0 else seen.krylov_steps
-    packed = {"strategy": pack_strategy(strategy), "steps": steps, "probes": probes}
+    packed: dict[str, Any] = {"strategy": pack_strategy(strategy), "steps": steps, "probes": probes}
     if seen.noise is not None:
         arrays["correlation.noise"] = seen.noise.relative
         packed |= {"noise_learned": seen.noise.learned, "log_noise_ratio": seen.t}

@@ -24,8 +24,9 @@ from residua.bases.scikit import ScikitBase
 from residua.bases.trees.base import TreesBase
 from residua.estimator import GraphRegressor
 from residua.extras import needs
-from residua.field.fitted import FittedBase, FittedField
+from residua.field.fitted import FittedField
 from residua.field.kinds import FIELDS, NORMALISED, field_graph
+from residua.field.leftover import FittedBase
 from residua.field.precision import check_alpha
 from residua.fitting import check_parameters
 from residua.graph import Graph

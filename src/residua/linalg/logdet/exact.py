@@ -51,7 +51,7 @@ class SpectrumRatio(Ratio):
 
     def __init__(self, S: Matrix, part: Matrix, like: Ratio | None = None):
         self.method = f"exact: {S.shape[0]:,} eigenvalues"
-        self.all = like.all if isinstance(like, SpectrumRatio) else _eigenvalues(S)
+        self.all: np.ndarray = like.all if isinstance(like, SpectrumRatio) else _eigenvalues(S)
         self.part = _eigenvalues(part)
 
     def value(self, alpha: np.ndarray) -> Estimate:
@@ -103,7 +103,8 @@ class FactorRatio(Ratio):
 
     def __init__(self, terms: list[Matrix], parts: list[Matrix], cholmod: bool | None, like: Ratio | None = None):
         self.method, self.strategy = "exact: sparse Cholesky factor", Cholesky(cholmod)
-        self.sides = [like.sides[0] if isinstance(like, FactorRatio) else (1, Family(terms, cholmod))]
+        whole = like.sides[0] if isinstance(like, FactorRatio) else (1, Family(terms, cholmod))
+        self.sides: list[tuple[int, Family]] = [whole]
         if parts[0].n_local:
             self.sides.append((-1, Family(parts, cholmod)))
         self._last: tuple[bytes, list[Factor | LDL]] = (b"", [])
