@@ -21,7 +21,7 @@ from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from residua.bases.linear import LinearBase
 from residua.field.fitted import FittedField
-from residua.field.kinds import in_words
+from residua.field.kinds import LAPLACIAN, highest_degree, in_words
 from residua.linalg.rows import LOCAL
 from residua.validation import check_share
 
@@ -336,6 +336,15 @@ def _alpha(field: FittedField, coverage: float) -> pd.DataFrame:
     return pd.DataFrame(values, index=pd.Index(names, name="type"), dtype=float)
 
 
+def _std_given_neighbours(field: FittedField) -> float:
+    """Return that of a residual whose neighbours are all known; for a Laplacian, at the median degree."""
+    a, degree = field.smoothing, highest_degree(field.graph) if field.kind == LAPLACIAN else 0.0
+    if a is None or not np.isfinite(a):
+        return float(1 / np.sqrt(field.beta))
+    median = degree - np.median(field.field_graph.adjacency().diagonal())
+    return float(np.sqrt((1 + a * degree) / (1 + a * median) / field.beta))
+
+
 def _facts(field: FittedField, rank: int) -> dict[str, float]:
     fit, n = field.correlation, int(field.labelled.sum())
     linear = _plain(field.base)
@@ -359,7 +368,7 @@ def _facts(field: FittedField, rank: int) -> dict[str, float]:
         "bic": float(bic),
         "p_value": np.nan if fit is None else fit.p_value,
         "residual_std": float(np.sqrt(field.marginal_variance)),
-        "std_given_neighbours": field.std_given_neighbours,
+        "std_given_neighbours": _std_given_neighbours(field),
         "beta": field.beta,
         "beta_std_error": np.nan if fit is None else fit.beta_stderr,
         "noise_variance": np.nan if fit is None or fit.noise_variance is None else fit.noise_variance,

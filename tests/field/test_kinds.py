@@ -143,7 +143,8 @@ def test_a_model_predicts_as_dense_kriging(rng):
     assert_allclose(std[c.U], np.sqrt(np.diag(C)), rtol=1e-6)
     assert model.field_.smoothing == a
     degree = np.median(c.laplacian.diagonal())
-    assert model.field_.std_given_neighbours == pytest.approx((model.beta_ * (1 - alpha) * (1 + a * degree)) ** -0.5)
+    found = model.summary().facts["std_given_neighbours"]
+    assert found == pytest.approx((model.beta_ * (1 - alpha) * (1 + a * degree)) ** -0.5)
 
 
 def test_on_another_graph_the_smoothing_is_the_same(rng):

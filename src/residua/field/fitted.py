@@ -156,14 +156,6 @@ class FittedField(Workspace):
         return smoothing(next(iter(self.alpha.values())), highest_degree(self.graph))
 
     @property
-    def std_given_neighbours(self) -> float:
-        """Standard deviation of a residual whose neighbours are all known; for a Laplacian, at the median degree."""
-        if self.kind == NORMALISED:
-            return float(1 / np.sqrt(self.beta))
-        (alpha,), away = self.alpha.values(), np.median(self.field_graph.adjacency().diagonal())
-        return float(1 / np.sqrt(self.beta * (1 - alpha * away / highest_degree(self.graph))))
-
-    @property
     def propagated(self) -> bool:
         """Whether the residuals are propagated: every alpha is 1."""
         return all(value == 1 for value in self.alpha.values())

@@ -105,15 +105,18 @@ def _view(xy: np.ndarray, margin: float | None = None) -> tuple[np.ndarray, np.n
 
 
 def colours(values: Mapping[str, np.ndarray], clip: float = 0.01) -> dict[str, figures.Scale]:
-    """One scale for predictions, one centred on 0 for residuals and corrections, one for the uncertainty."""
+    """One scale for predictions, one centred on 0 for residuals and corrections, one for each kind of spread."""
     from matplotlib import colormaps
     from matplotlib.colors import ListedColormap
 
-    others = {title: column for title, column in values.items() if title != "uncertainty"}
     # Pale where sure, dark where not: no end is lost on white, and none looks like a value.
     plum = ListedColormap(colormaps["magma_r"](np.linspace(0.08, 0.85, 256)), name="plum")
-    spread = figures.plain_scale([values["uncertainty"]], clip, plum)
-    return figures.shared_scales(others, None, clip) | {"uncertainty": spread}
+    spreads = [[t for t in values if word in t] for word in ("uncertainty", "width", "error")]
+    others = {title: column for title, column in values.items() if not any(title in group for group in spreads)}
+    scales = figures.shared_scales(others, None, clip)
+    for group in spreads:
+        scales |= dict.fromkeys(group, figures.plain_scale([values[title] for title in group], clip, plum))
+    return {title: scales[title] for title in values}
 
 
 # Small pictures.
