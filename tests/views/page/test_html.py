@@ -15,8 +15,9 @@ from scipy import sparse
 import residua
 from residua.views.contents import Contents, layers, moran_cloud
 from residua.views.page.charts import edge_lines
-from residua.views.page.drawing import colours, make_drawing
+from residua.views.page.drawing import make_drawing
 from residua.views.page.html import alpha, number, report_html, write_report
+from residua.views.scales import CLIP, shared_scales
 
 HOSTILE = "<script>alert(1)</script>"
 
@@ -266,7 +267,7 @@ def test_an_unfitted_model_is_refused(tmp_path):
 
 
 def test_residuals_and_corrections_share_a_scale_centred_on_zero(model):
-    scales = colours(layers(Contents(model)))
+    scales = shared_scales(layers(Contents(model)), None, CLIP)
     assert scales["residual"] == scales["correction"]
     assert scales["residual"].low == -scales["residual"].high
     assert scales["truth"] == scales["base prediction"] == scales["final prediction"]

@@ -14,6 +14,7 @@ from scipy import sparse
 
 from residua.views import figures
 from residua.views.page.drawing import MAX_EDGES, Drawing
+from residua.views.scales import Scale
 
 if TYPE_CHECKING:
     from bokeh.models import ColumnDataSource, HoverTool, TickFormatter
@@ -27,7 +28,7 @@ MAX_POINTS = 5_000
 EDGE_COLOURS = ("#8d939c", "#c07f2f", "#2f8f83", "#8b5fae", "#b0466a", "#4f6fb5")
 
 
-def node_map(drawing: Drawing, values: np.ndarray, scale: figures.Scale, graph: Graph) -> Figure:
+def node_map(drawing: Drawing, values: np.ndarray, scale: Scale, graph: Graph) -> Figure:
     """Draw the map: values (n,) of the nodes on a colour scale.
 
     The page's script finds the models named "nodes", "areas" and "edges-0" .. and the fields "x", "y", "radius", "node"

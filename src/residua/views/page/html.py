@@ -23,11 +23,12 @@ from residua.graph.alignment import align
 from residua.summary import Summary
 from residua.views.contents import COVERAGE, FIELDS, MORE, Contents, layers, moran_cloud, more_layers
 from residua.views.effects import Effect, effects
-from residua.views.figures import BLUE, GREY, Scale
+from residua.views.figures import BLUE, GREY
 from residua.views.page import charts
-from residua.views.page.drawing import Drawing, colours, make_drawing, thumbnail
+from residua.views.page.drawing import Drawing, make_drawing, thumbnail
 from residua.views.page.explain import explanation, packed
 from residua.views.page.words import MINUS, Words, about
+from residua.views.scales import CLIP, Scale, shared_scales
 
 MAX_ROWS = 100
 MAX_TEXTS = 3
@@ -180,7 +181,7 @@ class Page:
     @cached_property
     def scales(self) -> dict[str, Scale]:
         """Colours of the layers, by their titles."""
-        return colours(layers(self.contents) | self.more)
+        return shared_scales(layers(self.contents) | self.more, None, CLIP)
 
     @property
     def script_data(self) -> dict[str, Any]:
