@@ -113,7 +113,15 @@ def describe_model(model: GraphRegressor, diagnosis: Diagnosis, base: str) -> di
     """Return what was learned, for people and for JSON."""
     ends = diagnosis.alpha_interval if model.correlation_ is not None else dict.fromkeys(model.alpha_, (None, None))
     summary = model.summary().to_dict()
-    kept = ("coefficients", "log_likelihood", "aic", "bic", "residual_std", "std_given_neighbours")
+    kept = (
+        "coefficients",
+        "log_likelihood",
+        "log_likelihood_mc_error",
+        "aic",
+        "bic",
+        "residual_std",
+        "std_given_neighbours",
+    )
     return {
         "base": base,
         "correlation": model.correlation,
