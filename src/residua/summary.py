@@ -49,15 +49,10 @@ class Summary:
         Of the intervals from lower to upper.
     facts : dict of str to float
         nodes, labels, edges, degrees_of_freedom (labels less coefficients of a linear base), log_likelihood,
-<<<<<<< HEAD
-        restricted_log_likelihood, aic, bic, p_value (of no correlation), residual_std (of a residual about which
-        nothing is known), std_given_neighbours (of one whose neighbours are all known), beta, beta_std_error,
-        noise_variance (learned, of a label of weight 1), noise_std_error. NaN where there is no such number.
-=======
         restricted_log_likelihood, log_likelihood_mc_error (of both, from random probes), aic, bic, p_value (of no
         correlation), residual_std (of a residual about which nothing is known), std_given_neighbours (of one whose
-        neighbours are all known), beta, beta_std_error. NaN where there is no such number.
->>>>>>> main
+        neighbours are all known), beta, beta_std_error, noise_variance (learned, of a label of weight 1),
+        noise_std_error. NaN where there is no such number.
     methods : dict of str to str
         How numbers were computed.
     notes : tuple of str

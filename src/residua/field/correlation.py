@@ -135,12 +135,8 @@ class CorrelationFit:
         noise = f"; Monte-Carlo error {error:.2g}" if error else ""
         lines += [
             f"  beta = {self.beta:.4g}  (standard error {self.beta_stderr:.2g})",
-<<<<<<< HEAD
             *self._noise_lines(),
-            f"  log-likelihood = {self.log_likelihood:.2f} (restricted: {self.restricted_log_likelihood:.2f})",
-=======
             f"  log-likelihood = {self.log_likelihood:.2f} (restricted: {self.restricted_log_likelihood:.2f}{noise})",
->>>>>>> main
             f"  p = {self.p_value:.3g} for no correlation (likelihood-ratio test)",
             *([f"  {self.note}"] if self.note else []),
             "",
@@ -212,12 +208,8 @@ def fit_at(profile: Profile, a: np.ndarray, edge_types: tuple[str, ...], sure: S
         beta_stderr=sure.log_beta * beta / profile.size**2,
         log_likelihood=profile.log_likelihood(a),
         restricted_log_likelihood=profile.restricted_log_likelihood(a),
-<<<<<<< HEAD
-        p_value=sure.p_value,
-=======
         log_likelihood_mc_error=float(profile.logdet(alpha).stderr) / 2,
-        p_value=float(chdtrc(profile.p, max(gain, 0.0) / bartlett)),
->>>>>>> main
+        p_value=sure.p_value,
         n_labelled=profile.n,
         alpha_mc_error=named(sure.mc),
         methods={"log-determinant": profile.ratio.method, "quadratic form": profile.quadratic_form.method},
