@@ -9,6 +9,7 @@ condition on what is known.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -36,6 +37,7 @@ from residua.validation import (
     check_fitted,
     check_graph,
     check_known_values,
+    check_seconds,
     check_together,
 )
 
@@ -180,6 +182,7 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         noise_variance: Any = None,
         validation: Any = None,
         verbose: bool = False,
+        time_budget: float = float("inf"),
     ) -> GraphRegressor:
         """Learn from the known labels.
 
@@ -211,6 +214,9 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
             networks. By default they are drawn at random.
         verbose : bool
             Print how such a training goes.
+        time_budget : float
+            CPU seconds, by default without end, after which such a training, or the rounds of a scikit-learn regressor,
+            ends with the best so far.
 
         Returns
         -------
@@ -218,7 +224,7 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
             This model, fitted; one whose fit fails stays as it was.
         """
         graph = check_graph(graph)
-        base = check_parameters(self)
+        base, deadline = check_parameters(self), time.process_time() + check_seconds(time_budget, "time_budget")
         weight, noise = (
             whole_noise(graph, X, values, name)
             for values, name in ((sample_weight, "sample_weight"), (noise_variance, "noise_variance"))
@@ -229,7 +235,8 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         columns = target_columns(y)
         shared: dict[bytes, Correlator] = {}
         if columns is None:
-            found = learn(self, base, Data(graph, X, y, names, "y", validation, verbose, weight, noise), shared)
+            data = Data(graph, X, y, names, "y", validation, verbose, deadline, weight, noise)
+            found = learn(self, base, data, shared)
             self.__dict__.pop("targets_", None)
             self.field_ = found
             return self
@@ -240,7 +247,7 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         noises = noise_by_target(noise, list(columns), "noise_variance")
         for (name, column), *noisy in zip(columns.items(), weights, noises, strict=True):
             targets[name] = clone(self)
-            data = Data(graph, X, column, names, f"y[{name!r}]", validation, verbose, *noisy)
+            data = Data(graph, X, column, names, f"y[{name!r}]", validation, verbose, deadline, *noisy)
             targets[name].field_ = learn(self, check_parameters(self), data, shared)
         self.__dict__.pop("field_", None)
         self.targets_ = targets

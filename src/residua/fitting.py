@@ -71,6 +71,7 @@ class Data(NamedTuple):
     called: str = "y"
     validation: Any = None
     verbose: bool = False
+    deadline: float = np.inf
     weight: Any = None
     noise: Any = None
 
@@ -97,7 +98,8 @@ def _learn(model: Settings, base: Base, data: Data, shared: dict[bytes, Correlat
     if data.validation is not None and not base.stops_early:
         raise ValueError(f'base "{base.name}" has no training to stop early; leave validation out.')
     judges = None if data.validation is None else check_validation(data.validation, graph, labelled)
-    task = Task(graph, X, y, labelled, model.folds, model.random_state, model.checkpoint, judges, data.verbose)
+    task = Task(graph, X, y, labelled, model.folds, model.random_state, model.checkpoint, judges)
+    task = replace(task, verbose=data.verbose, deadline=data.deadline)
     noise = _noise(model, data, labelled)
     correlate = None
     if model.correlation == "learned":

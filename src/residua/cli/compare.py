@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
 from residua.bases.progress import count_on, progress
-from residua.bases.registry import COMPARED
+from residua.bases.registry import BASES, COMPARED
 from residua.cli import options
 
 if TYPE_CHECKING:
@@ -33,11 +34,12 @@ def compare(
         from residua.comparison import compare as run
         from residua.io.tables.graphs import read_tables
 
-        data = read_tables(tables.nodes, tables.edges, tables.columns)
+        asked_for = options.split_names(bases) or COMPARED
+        as_is = any(name in BASES and BASES[name].tables for name in asked_for)
+        data = read_tables(tables.nodes, tables.edges, replace(tables.columns, as_is=as_is))
         with options.name_labels(tables):
             asked: dict[str, Any] = {"splits": splits, "split": split, "share": share, "random_state": seed}
-            asked["field"] = field
-            asked["bases"] = options.split_names(bases) or COMPARED
+            asked |= {"field": field, "bases": asked_for}
             found = run(data.features, data.y, data.graph, **asked, progress=count_on(advance))
     facts = options.facts_of(data)
     options.print_json(facts | described(found)) if as_json else _print(facts, found)

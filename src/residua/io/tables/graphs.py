@@ -39,6 +39,8 @@ class Columns:
         Whether a unit or a currency may stand beside a number.
     skip_unknown : bool
         Leave out edges to nodes that are not in the node table.
+    as_is : bool
+        Leave features as they are, empty cells and text too, for a base that takes them.
     """
 
     target: str
@@ -56,6 +58,7 @@ class Columns:
     decimal: str = "."
     units: bool = False
     skip_unknown: bool = False
+    as_is: bool = False
 
 
 @dataclass(frozen=True)
@@ -169,7 +172,7 @@ def _names(nodes: Table, edges: Table, columns: Columns) -> Recipe:
         if column is not None:
             edges.need(column, option)
     found = Recipe(id_column, target, source, to, columns.weight, columns.edge_type, **asdict(nodes.notation))
-    return replace(found, length=columns.length)
+    return replace(found, length=columns.length, as_is=columns.as_is)
 
 
 def _named(table: Table, given: str | None, option: str, usual: str, place: int) -> str:
