@@ -15,7 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -65,10 +65,10 @@ HEAD = """# Joint trees
 correlation afterwards (post hoc), and GPBoost, whose trees are boosted together with a Gaussian process over
 coordinates, on the six data sets whose nodes have places. Settings of GPBoost's trees are chosen for each data set by
 cross-validation on a split that is not scored, the number of trees on each split; settings of residua's are the same
-for all data. Means of ten random splits that had no part in any choice; 60 % of the labels are known, 20 % scored. On
-the maps of counties those without a place are left out for all. NLL and CRPS are of labels in units of their standard
-deviation. CPU seconds of one thread: the fit with its folds, predictions and intervals; GPBoost's without the search of
-settings.
+for all data. Means over random splits that had no part in any choice, the same for both columns; 60 % of the labels
+are known, 20 % scored. On the maps of counties those without a place are left out for all. NLL and CRPS are of labels
+in units of their standard deviation. CPU seconds of one thread: the fit with its folds, predictions and intervals;
+GPBoost's without the search of settings.
 """
 
 
@@ -106,27 +106,14 @@ class Found:
 
     scores: dict[tuple[str, str, int], list[float]]
 
-    def methods(self) -> list[str]:
-        """Return the methods, those of the page first."""
-        found = {method for method, _, _ in self.scores}
-        return [method for method in dict.fromkeys((*SHOWN, *BASES)) if method in found]
+    def seeds(self, name: str, *methods: str) -> list[int]:
+        """Return the seeds on which all of these methods have run."""
+        every = sorted({seed for _, data, seed in self.scores if data == name})
+        return [seed for seed in every if all((method, name, seed) in self.scores for method in methods)]
 
-    def of(self, method: str, name: str) -> np.ndarray | None:
-        """Return the (splits, scores) of a method on a data set, None if it has not run on all splits."""
-        rows = [self.scores.get((method, name, seed)) for seed in SEEDS]
-        return None if any(row is None for row in rows) else np.array(rows, float)
-
-    def with_places(self) -> list[str]:
-        """Return the data sets on which every method of the page has run."""
-        methods = [method for method in SHOWN if method in self.methods()]
-        return [name for name in SETS if all(self.of(method, name) is not None for method in methods)]
-
-    def shared(self) -> Iterator[tuple[str, np.ndarray]]:
-        """Yield the mean scores of each method over the data sets that all have run on."""
-        for method in self.methods():
-            parts = [part for name in self.with_places() if (part := self.of(method, name)) is not None]
-            if parts:
-                yield method, np.mean([part.mean(axis=0) for part in parts], axis=0)
+    def of(self, method: str, name: str, seeds: list[int]) -> np.ndarray:
+        """Return the (splits, scores) of a method on a data set."""
+        return np.array([self.scores[method, name, seed] for seed in seeds], float).reshape(len(seeds), len(SCORES))
 
 
 def read(path: Path = RECORDS) -> Found:
@@ -155,49 +142,36 @@ def collected(methods: Iterable[str], sets: Iterable[str], seeds: Iterable[int],
 
 
 def write_page(found: Found, path: Path = PAGE) -> None:
-    """Write the tables of means."""
+    """Write the tables of means: joint trees and each of the other two, on the same splits."""
     parts = [HEAD]
-    for place, (title, form) in enumerate(zip(SCORES, FORMS, strict=True)):
-        methods = [method for method in SHOWN if method in found.methods()]
-        rows: list[list[str]] = []
-        means: dict[str, list[float]] = {method: [] for method in methods}
-        for name in SETS:
-            cells = [found.of(method, name) for method in methods]
-            values = [np.nan if cell is None else float(cell[:, place].mean()) for cell in cells]
-            for method, value in zip(methods, values, strict=True):
-                means[method].append(value)
-            rows.append([name, *map(_cell, values, [form] * len(values))])
-        every = [_cell(float(np.mean(means[method])), form) for method in methods]
-        shared = [at for at, name in enumerate(SETS) if name in found.with_places()]
-        both = [_cell(float(np.mean([means[method][at] for at in shared])), form) for method in methods]
-        rows += [["mean of all", *every], [f"mean of the {len(shared)} with places", *both]]
-        parts += [f"## {title}\n", table(["", *methods], rows)]
-    parts.append(_paired(found))
+    for other in (POST_HOC, GPBOOST):
+        parts += [f"## Beside {other}\n", beside(found, other)]
     about = provenance("python -m benchmarks.joint") | {"threads": 1}
     path.write_text("\n".join([*parts, footer(about)]) + "\n", encoding="utf-8")
 
 
-def _cell(value: float, form: str) -> str:
-    return "" if np.isnan(value) else f"{value:{form}}"
-
-
-def _paired(found: Found) -> str:
-    """Count on how many splits joint trees have the higher R2."""
-    rows = []
+def beside(found: Found, other: str) -> str:
+    """Return the table of joint trees and another method: means of each data set, and of all."""
+    head, rows, means = ["", "splits", "R2 above it"], [], []
+    for score in SCORES:
+        head += [f"{score}, joint", f"{score}, other"]
     for name in SETS:
-        ours, row = found.of(TREES, name), [name]
-        for other in (POST_HOC, GPBOOST):
-            theirs = found.of(other, name)
-            if ours is None or theirs is None:
-                row.append("")
-                continue
-            change = ours[:, 0] - theirs[:, 0]
-            row.append(f"{change.mean():+.4f}, {(change > 0).sum()} of {len(change)}")
-        rows.append(row)
-    head = ["", f"minus {POST_HOC}", f"minus {GPBOOST}"]
-    return "## R2 of joint trees, split by split\n\nMean difference, and on how many splits it is above 0.\n\n" + table(
-        head, rows
-    )
+        seeds = found.seeds(name, TREES, other)
+        if not seeds:
+            continue
+        ours, theirs = (found.of(method, name, seeds) for method in (TREES, other))
+        means.append(np.stack([ours.mean(axis=0), theirs.mean(axis=0)]))
+        above = int((ours[:, 0] > theirs[:, 0]).sum())
+        rows.append([name, str(len(seeds)), f"{above} of {len(seeds)}", *_cells(means[-1])])
+    if rows:
+        rows.append(["mean", "", "", *_cells(np.mean(means, axis=0))])
+    return table(head, rows)
+
+
+def _cells(means: np.ndarray) -> list[str]:
+    """Return the means (2, scores) side by side."""
+    pairs = zip(means.T, FORMS, strict=True)
+    return ["" if np.isnan(value) else f"{value:{form}}" for pair, form in pairs for value in pair]
 
 
 def main() -> None:

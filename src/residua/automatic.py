@@ -135,7 +135,7 @@ def _candidates() -> dict[str, Callable[[], GraphRegressor]]:
         from residua.bases.neighbours import NeighbourFeatures
 
         trees = ExtraTreesRegressor(200, min_samples_leaf=2, max_features=0.5)
-        return GraphRegressor(make_pipeline(NeighbourFeatures(), trees))
+        return GraphRegressor(make_pipeline(NeighbourFeatures(), trees), folds=10)
 
     def network(kind: str) -> GraphRegressor:
         from residua.bases.networks.settings import Network

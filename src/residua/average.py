@@ -19,6 +19,7 @@ from residua.caller import warn
 from residua.encoding import Encoding
 from residua.estimator import GraphRegressor
 from residua.field.prediction import Prediction
+from residua.field.spread import Spread, fit_tails
 from residua.graph import Graph
 from residua.graph.graph import same_graph
 from residua.intervals import gaussian_width
@@ -208,6 +209,18 @@ class Average(Predictor, Workspace):
     def _scores(self) -> np.ndarray | None:
         error, std = self._left_out
         return None if error.shape[1] < FEW else np.abs(self.weights @ error) / self._combined(std)
+
+    def _predictive_width(self, coverage: float) -> float:
+        return self.tails_.width(coverage)
+
+    @cached_property
+    def tails_(self) -> Spread:
+        """Tails of the average's errors, as those at labels that all models left out tell; else the longest of them."""
+        spreads, scores = [model.field_.spread for model in self.models], self._scores()
+        if all(spread.gaussian for spread in spreads):
+            return Spread()
+        longest = min(spreads, key=lambda spread: spread.df)
+        return Spread(df=longest.df) if scores is None else fit_tails(scores, longest.df)
 
     def __repr__(self) -> str:
         return f"Average([{', '.join(m.base_.name for m in self.models)}])"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -24,13 +24,13 @@ from residua.by_id import whole_noise, whole_tables, with_noise
 from residua.diagnosis import Diagnosis, diagnose
 from residua.field import CorrelationFit, Correlator
 from residua.field.fitted import FittedField
-from residua.field.leftover import FittedBase, Leftover
-from residua.fitting import Data, check_parameters, learn
+from residua.field.protocols import FittedBase, Leftover
+from residua.fitting import Data, check_parameters, field_attribute, learn
 from residua.graph import Graph
 from residua.linalg import Strategy
 from residua.predictor import Predictor
 from residua.summary import Summary, summarise
-from residua.targets import noise_by_target, read_targets, seeds, target_columns
+from residua.targets import noise_by_target, seeds, target_columns
 from residua.validation import (
     check_count,
     check_features,
@@ -40,21 +40,6 @@ from residua.validation import (
     check_seconds,
     check_together,
 )
-
-
-def _read(name: str, missing: str = "") -> Any:
-    """Return a property of a model that reads the attribute of this name of its fitted field."""
-
-    def read(model: GraphRegressor) -> Any:
-        if model.targets_ is not None:
-            return read_targets(model.targets_, name)
-        check_fitted(model)
-        value = getattr(model.field_, name)
-        if value is None and missing:
-            raise AttributeError(missing)
-        return dict(value) if isinstance(value, Mapping) else value
-
-    return property(read)
 
 
 def _set_recipe(model: GraphRegressor, recipe: Any) -> None:
@@ -70,11 +55,12 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         What explains a node from its features: "zero", "mean", "linear", "splines", "trees", "mlp", "hops", "gcn",
         "sage", "sage-gcn", "sage-max", "sage-pool", a scikit-learn regressor, a torch module or a ``Network``. The
         default, "hops", is as good as any single one over the data sets of the paper; it is a network and needs the
-        extra ``gnn``, "linear" does not. A linear base is fitted together with the correlation by generalised least
-        squares, and so is "splines", a smooth curve of each feature; "trees" are boosted, and networks trained, through
-        the likelihood; a scikit-learn regressor is refitted to what neighbours leave to explain, cross-fitted. A torch
-        module is called as ``module(x, edge_index)``, with ``edge_weight`` and ``edge_attr`` where its ``forward``
-        takes them.
+        extra ``gnn``. The command line has another default, "linear", which needs no PyTorch, tells its coefficients
+        and is fitted in a second; "hops" predicts better. Neither depends on what is installed. A linear base is fitted
+        together with the correlation by generalised least squares, and so is "splines", a smooth curve of each feature;
+        "trees" are boosted, and networks trained, through the likelihood; a scikit-learn regressor is refitted to what
+        neighbours leave to explain, cross-fitted. A torch module is called as ``module(x, edge_index)``, with
+        ``edge_weight`` and ``edge_attr`` where its ``forward`` takes them.
     correlation : "learned", "propagate" or None
         Learned strength and sign of the residuals' correlation; label propagation of them (alpha = 1); or none.
     training : "joint", "post-hoc" or "paper"
@@ -99,6 +85,11 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         Precision of the residuals: ``beta (I - sum_t alpha_t S_t)``, S the adjacency normalised by degrees; or
         ``beta_0 (I + a (D - A))``, which smooths along edges of one type and does not expect larger residuals of nodes
         with many neighbours. "auto" fits both, and takes the one with the higher leave-one-out log score.
+    spread : "learned" or "constant"
+        Standard deviations and tails of errors. "learned" from leave-one-out errors, after the mean, which does not
+        change: larger where features, degree, the prediction itself and errors of the labels around a node say so, with
+        Student's tails; constant where the labels are few or do not support it. "constant" takes the field at its word:
+        what differs between nodes is only where labels are, and tails are Gaussian.
 
     Attributes
     ----------
@@ -160,6 +151,7 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         checkpoint: str | os.PathLike[str] | None = None,
         device: Any = "cpu",
         field: str = "normalised",
+        spread: str = "constant",
     ):
         self.base = base
         self.correlation = correlation
@@ -171,6 +163,7 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         self.checkpoint = checkpoint
         self.device = device
         self.field = field
+        self.spread = spread
 
     def fit(
         self,
@@ -258,25 +251,25 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         check_fitted(self)
         return self.field_
 
-    alpha_: dict[str, float] = _read("alpha")
-    alpha_stderr_: dict[str, float] = _read("alpha_stderr")
-    beta_: float = _read("beta")
-    base_: FittedBase = _read("base")
-    correlation_: CorrelationFit | None = _read("correlation")
-    graph_: Graph = _read("graph")
-    X_: np.ndarray = _read("X")
-    y_: np.ndarray = _read("y")
-    outcome_: Leftover = _read("outcome")
+    alpha_: dict[str, float] = field_attribute("alpha")
+    alpha_stderr_: dict[str, float] = field_attribute("alpha_stderr")
+    beta_: float = field_attribute("beta")
+    base_: FittedBase = field_attribute("base")
+    correlation_: CorrelationFit | None = field_attribute("correlation")
+    graph_: Graph = field_attribute("graph")
+    X_: np.ndarray = field_attribute("X")
+    y_: np.ndarray = field_attribute("y")
+    outcome_: Leftover = field_attribute("outcome")
 
     @property
     def history_(self) -> pd.DataFrame:
         """How the training went, one row a step; no rows for a base that is fitted in one go, or from a model file."""
         return pd.DataFrame(list(self._field.outcome.history))
 
-    n_features_in_: int = _read("n_features")
-    feature_names_in_: np.ndarray = _read("feature_names", "X of the fit had no names of columns.")
+    n_features_in_: int = field_attribute("n_features")
+    feature_names_in_: np.ndarray = field_attribute("feature_names", "X of the fit had no names of columns.")
 
-    recipe_: Any = _read("recipe", "this model was not fitted on tables.").setter(_set_recipe)
+    recipe_: Any = field_attribute("recipe", "this model was not fitted on tables.").setter(_set_recipe)
 
     def _moments(self, X: Any, y: Any, graph: Graph | None, left_out: bool, std: bool) -> tuple[np.ndarray, Any]:
         found = self._field.given(X, y, graph)
@@ -299,6 +292,9 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
 
     def _scores(self) -> np.ndarray:
         return self._field.prediction.scores
+
+    def _predictive_width(self, coverage: float) -> float:
+        return self._field.spread.width(coverage)
 
     def sample(
         self,
@@ -370,8 +366,9 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         alpha, beta = field.alpha_and_beta_on(graph)
         stderr = {t: field.alpha_stderr[t] for t in graph.edge_types}
         outcome: Outcome = Outcome(members.mean(axis=0), unknown, members=members, out_of_sample=in_sample)
-        tuned, names, seed = clone(self), field.feature_names, field.random_state
-        tuned.field_ = FittedField(graph, X, y, base, outcome, alpha, stderr, beta, names, seed, kind=field.kind)
+        tuned, names = clone(self), field.feature_names
+        options: Any = {"random_state": field.random_state, "kind": field.kind, "spread_setting": self.spread}
+        tuned.field_ = FittedField(graph, X, y, base, outcome, alpha, stderr, beta, names, **options)
         return tuned
 
     def diagnose(self) -> Diagnosis:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import os
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
@@ -23,7 +24,15 @@ from residua.field.noise import Noise
 from residua.field.out_of_sample import with_out_of_sample_beta
 from residua.graph import Graph
 from residua.linalg import Strategy
-from residua.validation import check_choice, check_count, check_known_values, check_noise, check_validation
+from residua.targets import read_targets
+from residua.validation import (
+    check_choice,
+    check_count,
+    check_fitted,
+    check_known_values,
+    check_noise,
+    check_validation,
+)
 
 log = logging.getLogger(__name__)
 
@@ -41,6 +50,7 @@ class Settings(Protocol):
     random_state: int
     checkpoint: str | os.PathLike[str] | None
     device: str
+    spread: str
 
 
 def check_parameters(model: Settings) -> Base:
@@ -53,6 +63,7 @@ def check_parameters(model: Settings) -> Base:
     check_count(model.random_state, "random_state", 0)
     check_choice(model.training, ("joint", "post-hoc", "paper"), "training")
     check_count(model.ensemble, "ensemble", 1)
+    check_choice(model.spread, ("learned", "constant"), "spread")
     if not isinstance(model.logdet, str | Strategy):
         raise ValueError(f'logdet={model.logdet!r:.40} is unknown; use "auto", Eigen(), Cholesky() or Lanczos().')
     return make_base(model.base, model.training, model.ensemble, model.device)
@@ -114,8 +125,9 @@ def _learn(model: Settings, base: Base, data: Data, shared: dict[bytes, Correlat
     else:
         alpha, stderr = (dict.fromkeys(graph.edge_types, v) for v in (1.0 if model.correlation else 0.0, 0.0))
         beta = fixed_beta(outcome.residual, field_graph(graph, kind), y, alpha, design_of(base, X))
-    known: Any = {"kind": kind, "noise": None if noise is None else _variances(noise, fit, labelled)}
-    field = FittedField(graph, X, y, base, outcome, alpha, stderr, beta, data.names, model.random_state, **known)
+    variances = None if noise is None else _variances(noise, fit, labelled)
+    options: Any = {"random_state": model.random_state, "kind": kind, "spread_setting": model.spread}
+    field = FittedField(graph, X, y, base, outcome, alpha, stderr, beta, data.names, **options, noise=variances)
     field = with_out_of_sample_beta(field)
     log.info("fitted %s to %s: %r in %.3g s", type(model).__name__, data.called, field, time.perf_counter() - begin)
     for what, how in (field.correlation.methods if field.correlation else {}).items():
@@ -134,6 +146,10 @@ def _noise(model: Settings, data: Data, labelled: np.ndarray) -> Noise | None:
             f'{given} needs correlation="learned", and correlation is {model.correlation!r}: without a field that '
             "neighbours share there is nothing to tell noise from."
         )
+    if model.spread != "constant":
+        raise ValueError(
+            f'{given} and spread={model.spread!r} both say where errors are larger; use spread="constant" with noise.'
+        )
     kind = find_base(model.base).kind
     if kind == "linear" or (kind == "regressor" and model.training == "post-hoc"):
         return Noise(found[0][labelled], found[1])
@@ -150,3 +166,18 @@ def _variances(noise: Noise, fit: CorrelationFit | None, labelled: np.ndarray) -
     out = np.full(len(labelled), np.nan)
     out[labelled] = factor * noise.relative
     return out
+
+
+def field_attribute(name: str, missing: str = "") -> Any:
+    """Return a property of a model that reads the attribute of this name of its fitted field."""
+
+    def read(model: Any) -> Any:
+        if model.targets_ is not None:
+            return read_targets(model.targets_, name)
+        check_fitted(model)
+        value = getattr(model.field_, name)
+        if value is None and missing:
+            raise AttributeError(missing)
+        return dict(value) if isinstance(value, Mapping) else value
+
+    return property(read)

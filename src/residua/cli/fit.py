@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @options.of_tables
 def fit(
     tables: options.Tables,
-    base: Annotated[str, Option(help=f"What explains a node by its features: {options.FIT_NAMES}.")] = "linear",
+    base: Annotated[str, Option(help=options.FIT_HELP)] = "linear",
     correlation: Annotated[str, Option(help="What neighbours' residuals add: learned, propagate or none.")] = "learned",
     field: Annotated[str, Option(help=f"Precision of the residuals: {options.FIELDS}")] = "normalised",
     training: Annotated[str, Option(help="Of networks: joint, post-hoc or paper.")] = "joint",

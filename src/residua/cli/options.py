@@ -28,6 +28,10 @@ BASE_NAMES = ", ".join(text for name, text in _HELP.items() if name not in NETWO
 BEST = "best"  # as --base: several, averaged
 BASE_NAMES += f"; networks: {', '.join(_HELP[name] for name in NETWORKS)}"
 FIT_NAMES = f"{BASE_NAMES}; or {BEST} (several of these, averaged by their errors at labels left out)"
+FIT_HELP = (
+    f"What explains a node by its features: {FIT_NAMES}. In Python the default is hops, which predicts better; linear "
+    "needs no PyTorch, tells its coefficients and is fitted in a second."
+)
 Output = partial(Option, "--output", "-o")
 FIELDS = "normalised, laplacian, or auto: the one with the better leave-one-out score."
 Seed = Annotated[int, Option(min=0, help="Seed of everything random.")]

@@ -21,8 +21,9 @@ from residua.field.conditional import Conditional
 from residua.field.correlation import CorrelationFit
 from residua.field.kinds import LAPLACIAN, NORMALISED, carried_over, field_graph, highest_degree, smoothing
 from residua.field.later_labels import read_labels
-from residua.field.leftover import FittedBase, Leftover
 from residua.field.prediction import Prediction
+from residua.field.protocols import FittedBase, Leftover
+from residua.field.spread import Spread, fit_spread
 from residua.graph import Graph
 from residua.graph.graph import read_only, same_graph
 from residua.graph.growth import features_of_grown, merely_numbered, positions_within, shared_nodes
@@ -79,6 +80,8 @@ class FittedField(Workspace):
         Where kinds of fields were tried: the leave-one-out log score a label of each.
     noise : (n,) array, optional
         Variances of the noise of the labels, NaN where there is none; None for labels without noise.
+    spread_setting : "learned", "constant" or Spread
+        Scale and tails of errors: learned from those of labels left out when asked for, those of the field, or given.
 
     Examples
     --------
@@ -105,6 +108,7 @@ class FittedField(Workspace):
     error_scale: float = 1.0
     kind: str = NORMALISED
     log_scores: Mapping[str, float] = field(default_factory=dict)
+    spread_setting: str | Spread = "constant"
     noise: np.ndarray | None = None
 
     def __post_init__(self) -> None:
@@ -173,6 +177,19 @@ class FittedField(Workspace):
         sums = self.graph.rows.sum(np.array([(len(error), error @ error) for error in errors]))
         count, squares = sums[0] if sums[0, 0] else sums[1]
         return float(squares / count)
+
+    @cached_property
+    def spread(self) -> Spread:
+        """Scale and tails of errors, learned from those of labels left out; constant where they are few."""
+        if isinstance(self.spread_setting, Spread):
+            return self.spread_setting
+        learn = self.spread_setting == "learned" and not self.in_sample
+        return fit_spread(self.prediction.spread_scores, self.random_state) if learn else Spread()
+
+    @property
+    def known_spread(self) -> str | Spread:
+        """The spread where it was learned already, else its setting."""
+        return self.spread if self.computed("spread") else self.spread_setting
 
     @property
     def uncorrected(self) -> np.ndarray:
@@ -354,7 +371,8 @@ class FittedField(Workspace):
         drawn: Any = {"draws": self.draws, "random_state": self.random_state}
         drawn |= {"design": design, "noise": noise}
         conditional = Conditional(field_graph(graph, self.kind), ~np.isnan(y), alpha, beta, **drawn)
-        return Prediction(graph, y, base, y - base, conditional, self.marginal_variance)
+        spread: Any = {"features": X, "spread_of": partial(getattr, self, "spread")}
+        return Prediction(graph, y, base, y - base, conditional, self.marginal_variance, **spread)
 
     def alpha_and_beta_on(self, graph: Graph) -> tuple[dict[str, float], float]:
         """Return alpha and beta of the field on another graph: what is learned of a Laplacian is beta_0 and a."""

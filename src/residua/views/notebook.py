@@ -69,7 +69,7 @@ def _found(field: FittedField) -> Iterator[tuple[str, str]]:
 
 def _accuracy(field: FittedField) -> str:
     errors = {"base": field.outcome.base_out_of_fold_error}
-    at_hand = field.computed("prediction") and field.prediction.computed("leave_one_out")
+    at_hand = field.computed("prediction") and field.prediction.computed("field_leave_one_out")
     if at_hand or field.graph.n_nodes <= QUICK:
         errors["with the neighbours"] = field.prediction.out_of_sample_error
     scores = {name: r2_of_errors(field.y[field.labelled], error) for name, error in errors.items()}

@@ -1,7 +1,4 @@
-"""What a field asks of a base that has been fitted, and of what that leaves over.
-
-y = base(X) + r
-"""
+"""What a field asks of a base that was fitted, and of what that leaves over."""
 
 from __future__ import annotations
 
