@@ -195,13 +195,12 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         graph : Graph
             The graph, of n nodes.
         sample_weight : (n,) array, Series or dict by id, optional
-            Weights w of the labels, positive: each is its node's value and independent noise of variance sigma^2 / w,
-            sigma^2 learned. A rate from w cases has such noise, a mean of w measurements too.
+            Weights w of the labels, positive: each has independent noise of variance sigma^2 / w, sigma^2 learned.
         noise_variance : float, (n,) array, Series or dict by id, or "learned", optional
             Variance of the noise of each label, in the units of y squared, where it is known: 0 for a label without.
-            Or "learned": one number for all labels, or for one of weight 1. With noise a node is predicted by its
-            value, as all labels together tell it, with a standard deviation, also where it is labelled. Needs
-            ``correlation="learned"``, and a linear base or a scikit-learn regressor trained "post-hoc".
+            Or "learned": one number for all labels, or for one of weight 1. Predictions are then of the value beneath
+            the noise, also where there is a label. Needs ``correlation="learned"``, ``spread="constant"``, and a linear
+            base or a scikit-learn regressor trained "post-hoc".
         validation : (n,) array of bool, or ids of nodes, optional
             Labelled nodes that a training which stops early is stopped on, and that it does not learn from: "trees" and
             networks. By default they are drawn at random.

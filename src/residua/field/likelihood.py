@@ -98,12 +98,12 @@ class Likelihood:
     def with_gain(self, gain: np.ndarray | None) -> Likelihood:
         """Return the likelihood of the same labels through noise that leaves ``gain`` (|L|,) of their precision."""
         other = copy.copy(self)
-        other._like = None if isinstance(self.strategy, Lanczos) else self.ratio
         for name in ("ratio", "terms_UU", "_sums"):
             vars(other).pop(name, None)
-        other.channel = Channel(gain, self.L, len(self.nodes))
+        like = None if isinstance(self.strategy, Lanczos) else self.ratio
+        vars(other).update(_like=like, _precisions=None, channel=Channel(gain, self.L, len(self.nodes)))
         labelled = np.isin(np.arange(len(self.nodes)), self.L)
-        other.U, other._precisions = np.flatnonzero(other.channel.hidden(labelled)), None
+        other.U = np.flatnonzero(other.channel.hidden(labelled))
         return other
 
     def _strategy(self, logdet: str | Strategy, random_state: int) -> Strategy:
