@@ -29,7 +29,10 @@ def compare(
     seed: options.Seed = 0,
     as_json: options.Json = False,
 ) -> None:
-    """Which method predicts best: label propagation, and bases plain, propagated and learned."""
+    """Which method predicts best: label propagation, and bases plain, propagated and learned.
+
+    ``residua fit --base best`` averages several of them.
+    """
     with progress("comparing") as advance:
         from residua.comparison import compare as run
         from residua.io.tables.graphs import read_tables
@@ -84,6 +87,7 @@ def _print(facts: dict[str, Any], found: Comparison) -> None:
     if found.best:
         spread = "mean ± standard deviation over the splits; " if found.splits > 1 else ""
         console.print(f"{spread}* highest R2: {found.best.name}", highlight=False, soft_wrap=True)
+        console.print(f"residua fit --base {options.BEST} averages several bases", highlight=False, soft_wrap=True)
     failed = [f"{row.name} failed: {row.failure}" for row in found.rows if row.failure]
     for text in (*failed, *found.skipped, *found.notes):
         options.note(text)

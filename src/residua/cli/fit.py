@@ -132,7 +132,10 @@ def _job(data: NodeData, model: GraphRegressor) -> Job:
     from residua.resources import Job
 
     features = 0 if data.X is None else data.X.shape[1]
-    return Job.of(data.graph, options.known(data.y), features, model.base, model.correlation, model.ensemble)
+    job = Job.of(data.graph, options.known(data.y), features, model.base, model.correlation, model.ensemble)
+    return replace(
+        job, weighted=job.weighted or model.field != "normalised"
+    )  # self-loops of the Laplacian have weights
 
 
 def describe_model(model: GraphRegressor, diagnosis: Diagnosis, base: str) -> dict[str, Any]:
