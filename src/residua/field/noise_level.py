@@ -126,7 +126,8 @@ class NoiseLevel:
             return -omega(t, found[nearest])
 
         ends = coarse[max(best - 1, 0)], coarse[min(best + 1, COARSE - 1)]
-        self.t = float(minimise(lambda t: 0.0, negative, coarse, ends, NEAR))
+        known = {float(t): negative(float(t)) for t in coarse}
+        self.t = float(minimise(lambda t: 0.0, negative, known, ends, NEAR))
         start = found[min(found, key=lambda s: abs(s - self.t))]
         a, profile = search(self.at(self.t), start)
         self._settle(profile)
