@@ -165,7 +165,7 @@ class Predictor(ABC):
         labels = [with_noise(*pair) for pair in zip(by_target(y, names), noise, strict=True)]
         return list(zip(self.targets_.values(), labels, strict=True))
 
-    def _for_new_labels(self, std: np.ndarray, noise: Any, graph: Graph | None, at: np.ndarray | None) -> np.ndarray:
+    def std_of_new_labels(self, std: np.ndarray, noise: Any, graph: Graph | None, at: np.ndarray | None) -> np.ndarray:
         """Return standard deviations of new labels, for those of the values and the variance of the labels' noise."""
         if noise is None:
             return std
@@ -173,7 +173,7 @@ class Predictor(ABC):
             each = zip(
                 self.targets_.values(), std.T, noise_by_target(noise, list(self.targets_), "label_noise"), strict=True
             )
-            return np.column_stack([one._for_new_labels(part, own, graph, at) for one, part, own in each])
+            return np.column_stack([one.std_of_new_labels(part, own, graph, at) for one, part, own in each])
         there, learned = self.graph_ if graph is None else check_graph(graph), self._learned_noise()
         if isinstance(noise, str):
             if noise != "learned" or learned is None:
@@ -246,7 +246,7 @@ class Predictor(ABC):
         mean, std = self.predict(X, y, return_std=True, **options)
         if label_noise is not None:
             _, graph, at = self._asked(X, nodes, graph)
-            std = self._for_new_labels(std, label_noise, graph, at)
+            std = self.std_of_new_labels(std, label_noise, graph, at)
         return mean - width * std, mean + width * std
 
     def predict_frame(
@@ -305,7 +305,7 @@ class Predictor(ABC):
         there = self.graph_ if graph is None else check_graph(graph)
         columns = self._columns(X, with_noise(y, noise_variance), graph, width)
         if label_noise is not None:
-            margin = width * self._for_new_labels(columns["std"], label_noise, graph, None)
+            margin = width * self.std_of_new_labels(columns["std"], label_noise, graph, None)
             columns |= {"lower": columns["prediction"] - margin, "upper": columns["prediction"] + margin}
         frame = pd.DataFrame(columns, index=index_of(there))
         return frame if at is None else frame.iloc[at]
