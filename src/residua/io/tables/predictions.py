@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -13,13 +14,17 @@ from residua.estimator import GraphRegressor
 from residua.io.tables.graphs import NodeData
 from residua.maps import WRITTEN
 
+NUMBERS = ("prediction", "std", "lower", "upper", "base", "correction", "leave_one_out")
+ENDS = ("prediction", "lower", "upper")  # the label itself, where it is known
+DIGITS = 6  # of the spread of the predictions
+STDOUT = Path("-")
 SUFFIXES = (".csv", ".parquet", *WRITTEN)
 
 
 def prediction_table(
     model: GraphRegressor, data: NodeData | None = None, coverage: float = 0.9, later: np.ndarray | None = None
 ) -> pd.DataFrame:
-    """Return one row a node: id, prediction, std, lower, upper, base, correction.
+    """Return one row a node: id, prediction, std, lower, upper, base, correction, known, leave_one_out.
 
     Parameters
     ----------
@@ -33,12 +38,26 @@ def prediction_table(
         Labels of the training graph that came after the fit, NaN elsewhere.
     """
     found = model.field_.given(y=later) if data is None else model.field_.on(data.graph, data.features, data.y)
-    return pd.DataFrame({"id": found.graph.nodes, **found.columns(model.interval_width(coverage))})
+    columns = found.columns(model.interval_width(coverage))
+    return pd.DataFrame({"id": found.graph.nodes, **columns, "known": found.known, "leave_one_out": found.left_out})
+
+
+def rounded(table: pd.DataFrame) -> pd.DataFrame:
+    """Return predictions with the digits that mean something, a millionth of their spread; labels stay as they are."""
+    numbers = [name for name in NUMBERS if name in table]
+    known = table["known"].to_numpy()
+    spread = float(np.ptp(table["prediction"])) or float(abs(table["prediction"]).max()) or 1.0
+    digits = max(0, DIGITS - int(np.floor(np.log10(spread))))
+    return table.assign(
+        **{name: np.where(known & np.isin(name, ENDS), table[name], table[name].round(digits)) for name in numbers}
+    )
 
 
 def check_output(path: PathLike, suffixes: tuple[str, ...], inputs: tuple[Any, ...] = ()) -> None:
     """Refuse, before the work is done, a file that could not be written after it or should not be."""
     path = Path(path)
+    if path == STDOUT:
+        return
     if path.is_dir():
         raise ValueError(f"--output {path} is a folder; name a file such as {path / ('out' + suffixes[0])}.")
     check_folder_of(path, f"--output {path}")
@@ -49,6 +68,12 @@ def check_output(path: PathLike, suffixes: tuple[str, ...], inputs: tuple[Any, .
         raise ValueError(f"--output {path} is also an input and would be lost; name another file.")
 
 
+def write_plain(columns: dict[str, Any], path: PathLike) -> None:
+    """Write columns to a CSV file, whole or not at all."""
+    text = pd.DataFrame(columns).to_csv(index=False, lineterminator="\n")
+    write_atomically(path, lambda file: file.write(text.encode()), "writing the table")
+
+
 def write_table(table: pd.DataFrame, path: PathLike) -> None:
     """Write a table to a CSV or Parquet file, whole or not at all."""
 
@@ -56,6 +81,9 @@ def write_table(table: pd.DataFrame, path: PathLike) -> None:
         if Path(path).suffix.lower() == ".parquet":
             table.to_parquet(file, index=False, engine="pyarrow")
         else:
-            table.to_csv(file, index=False, lineterminator="\n")
+            rounded(table).to_csv(file, index=False, lineterminator="\n")
 
+    if Path(path) == STDOUT:
+        sys.stdout.write(rounded(table).to_csv(index=False, lineterminator="\n"))
+        return
     write_atomically(path, write, "writing the predictions")
