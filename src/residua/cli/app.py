@@ -14,6 +14,7 @@ from typer import Argument, Option
 
 from residua.cli import options
 from residua.cli.compare import compare
+from residua.cli.edges import edges
 from residua.cli.fit import fit
 from residua.cli.predict import load_model, predict
 from residua.cli.reproduce import data, reproduce
@@ -79,6 +80,7 @@ def demo(
 app.command()(fit)
 app.command()(predict)
 app.command()(compare)
+app.command()(edges)
 
 
 @app.command()

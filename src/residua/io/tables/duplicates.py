@@ -89,7 +89,8 @@ def merge(rows: Rows, rule: str, refuse: Callable[[int, int, str], NoReturn]) ->
     differ = abs(here - there) > AGREE * np.maximum(here, there)
     if rule == "error" and differ.any():
         at = pairs[two[np.argmax(differ)]]
-        refuse(*sorted((first[at], first[at + 1])), f"{differ.sum() - 1:,}")
+        one, other = sorted((int(first[at]), int(first[at + 1])))
+        refuse(one, other, f"{differ.sum() - 1:,}")
     if rule == "first":
         both = np.where(first[pairs[two]] < first[pairs[two] + 1], here, there)
     else:

@@ -18,6 +18,8 @@ from residua.io.tables.numerals import Notation
 from residua.io.tables.recipe import Recipe, learn_features
 from residua.validation import check_choice
 
+FEW_IDS = 20  # too few to tell codes by their lengths
+
 
 @dataclass(frozen=True)
 class Columns:
@@ -193,6 +195,11 @@ def _names(nodes: Table, edges: Table, columns: Columns) -> Recipe:
     return Recipe(id_column, target, source, to, columns.weight, columns.edge_type, **rest)
 
 
+def named_column(table: Table, given: str | None) -> str:
+    """Return the id column: the one that was given, else "id", else the first."""
+    return _named(table, given, "--id", "id", 0)
+
+
 def _named(table: Table, given: str | None, option: str, usual: str, place: int) -> str:
     """Return the column that was given, else the one with the usual name, else the one at its usual place."""
     if given is not None:
@@ -235,7 +242,24 @@ def _graph(nodes: Table, edges: Table, recipe: Recipe, skip_unknown: bool) -> tu
     zero, unknown, loops = int((kept & (weight == 0)).sum()), int((~kept).sum()), int((found.i == found.j).sum())
     rows = EdgeRows(len(kept), len(found.i), loops, repeated, both, zero, unknown)
     skipped = f"{unknown:,} edges to nodes that are not in {nodes.path} are left out."
-    return graph, [f"{edges.path}: {skipped}"] if unknown else [], rows
+    notes = [f"{edges.path}: {skipped}"] if unknown else []
+    return graph, notes + lost_zeros(nodes.path, recipe.id, ids), rows
+
+
+def lost_zeros(path: PathLike, column: str, ids: pd.Series) -> list[str]:
+    """Return a note where ids look like codes whose leading zeros were lost: whole numbers of k and k + 1 digits."""
+    text = as_text(ids)
+    if len(text) < FEW_IDS or not text.str.fullmatch(r"[1-9]\d*").all():
+        return []
+    lengths, numbers = sorted(set(text.str.len())), text.astype(float)
+    counted = numbers.max() - numbers.min() < 2 * len(text)  # 1, 2, 3, .. are no codes
+    if counted or len(lengths) != 2 or lengths[0] < 3 or lengths[1] != lengths[0] + 1:
+        return []
+    short_one = text[text.str.len() == lengths[0]].iloc[0]
+    return [
+        f"{path} column {column!r}: ids have {lengths[0]} or {lengths[1]} digits; were leading zeros lost, as "
+        f"spreadsheets lose them? Then write {short_one.zfill(lengths[1])} in both tables."
+    ]
 
 
 def _refuse_again(edges: Table, ends: list[pd.Series], weight: np.ndarray, one: int, other: int, more: str) -> NoReturn:

@@ -71,6 +71,9 @@ def check_output(path: PathLike, suffixes: tuple[str, ...], inputs: tuple[Any, .
 def write_plain(columns: dict[str, Any], path: PathLike) -> None:
     """Write columns to a CSV file, whole or not at all."""
     text = pd.DataFrame(columns).to_csv(index=False, lineterminator="\n")
+    if Path(path) == STDOUT:
+        sys.stdout.write(text)
+        return
     write_atomically(path, lambda file: file.write(text.encode()), "writing the table")
 
 
