@@ -68,7 +68,7 @@ def test_areas_that_touch(places):
 
     ids = [f"{k:02d}" for k in range(9)]
     squares = [box(k % 3, k // 3, k % 3 + 1, k // 3 + 1) for k in range(9)]
-    geopandas.GeoDataFrame({"id": ids}, geometry=squares).to_file("map.gpkg")
+    geopandas.GeoDataFrame({"id": ids}, geometry=squares, crs=3857).to_file("map.gpkg")
     pd.DataFrame({"id": ids[::-1], "price": 1.0}).to_csv("nodes.csv", index=False)
     assert "20 edges of 9 nodes" in run("edges nodes.csv --polygons map.gpkg --queen -o edges.csv")
     assert "12 edges of 9 nodes" in run("edges nodes.csv --polygons map.gpkg --rook -o edges.csv")

@@ -54,5 +54,5 @@ def part_of(dates: pd.Series, part: str) -> np.ndarray:
     dates = pd.to_datetime(dates)
     if part == "days":
         return ((dates - ORIGIN) / pd.Timedelta(days=1)).to_numpy(float)
-    turn = 2 * np.pi * (dates.dt.dayofyear - 1) / YEAR
+    turn = 2 * np.pi * (dates.dt.day_of_year - 1) / YEAR
     return np.asarray(np.sin(turn) if part == "sine" else np.cos(turn), float)
