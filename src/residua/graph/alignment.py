@@ -88,7 +88,7 @@ def refuse_unset_index(table: Any, graph: Any, name: str) -> None:
     """Refuse a pandas table whose index nobody set, where nobody set the order of the graph's nodes either."""
     bare = isinstance(table, pd.DataFrame | pd.Series) and not has_ids(table)
     if bare and graph.nodes_found and len(table) == len(graph.nodes):
-        columns = table.columns if isinstance(table, pd.DataFrame) else []
+        columns: Any = table.columns if isinstance(table, pd.DataFrame) else ()
         ids = next((c for c in columns if table[c].isin(graph.nodes).all()), None)
         if ids is not None:
             raise ValueError(
