@@ -42,6 +42,14 @@ class Case:
         root = np.array([d**-0.5 if d > 0 else 0.0 for d in degree])
         return root[:, None] * A * root
 
+    @cached_property
+    def laplacian(self) -> np.ndarray:
+        """(n, n) dense D - A of all types together, which self-loops have no part in."""
+        A = np.zeros((self.n, self.n))
+        for i, j, w in zip(self.source, self.target, self.weight, strict=True):
+            A[i, j] = A[j, i] = A[i, j] + w * (i != j)
+        return np.diag(A.sum(axis=0)) - A
+
     @property
     def L(self) -> np.ndarray:
         return np.flatnonzero(self.labelled)

@@ -32,6 +32,17 @@ def test_each_base_is_tried_in_three_ways_beside_label_propagation(data):
     assert found.best.base == "linear"
 
 
+def test_scores_are_those_of_the_field_that_was_asked_for(data):
+    X, y, graph = data
+    found = compare(X, y, graph, bases=["linear"], splits=1, field="laplacian")
+    hidden = comparison.held_out(graph, ~np.isnan(y), "random", 0.25, np.random.default_rng([0, 0]))
+    model = residua.GraphRegressor("linear", field="laplacian")
+    expected = comparison.score_hidden(model, X, y, graph, hidden)
+    assert next(row for row in found.rows if row.name == "linear, learned").scores[0].r2 == expected.r2
+    with pytest.raises(ValueError, match="field='smooth' is unknown"):
+        compare(X, y, graph, field="smooth")
+
+
 def test_scores_are_those_of_the_model_on_the_labels_held_out(data):
     X, y, graph = data
     found = compare(X, y, graph, bases=["linear"], splits=1, random_state=4)

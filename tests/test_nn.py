@@ -33,6 +33,23 @@ def test_loss_is_the_dense_likelihood_a_label(name):
     assert module.loss(prediction, y).item() == pytest.approx(expected, abs=1e-8)
 
 
+@pytest.mark.parametrize("name", ["path", "star", "isolate", "weighted"])
+def test_the_laplacian_field_is_the_dense_one(name):
+    case, _, prediction, y = setting(name)
+    module = CorrelatedResidual(case.graph, case.labelled, alpha=0.6, beta=1.5, field="laplacian")
+    a = 0.6 / (0.4 * case.laplacian.diagonal().max())
+    r = (y - prediction).numpy()[case.labelled]
+    expected = dense.omega(-case.laplacian[None], [a], 1.5 * 0.4, case.labelled, r) / len(r)
+    loss = module.loss(prediction, y)
+    assert loss.item() == pytest.approx(expected, abs=1e-8)
+    loss.backward()
+    assert module.a.grad is not None
+    mean, _ = dense.conditional(-case.laplacian[None], [a], 1.5 * 0.4, case.labelled, r)
+    assert module.correct(prediction, y).numpy()[case.U] == pytest.approx(prediction.numpy()[case.U] + mean)
+    with pytest.raises(ValueError, match="chosen by leave-one-out, in GraphRegressor"):
+        CorrelatedResidual(case.graph, case.labelled, field="auto")
+
+
 @pytest.mark.parametrize("name", ["path", "two components", "two types"])
 @pytest.mark.parametrize("outputs", [1, 2])
 def test_gradients_pass_gradcheck(name, outputs):

@@ -21,6 +21,7 @@ CHANGES = {
     "random_state": [7],
     "checkpoint": ["elsewhere"],
     "device": ["auto"],
+    "field": ["laplacian", "auto"],
 }
 
 

@@ -19,6 +19,7 @@ from residua import metrics
 from residua.bases.registry import BASES, COMPARED, NETWORKS, networks_installed
 from residua.estimator import GraphRegressor
 from residua.extras import how_to_install
+from residua.field.kinds import check_field
 from residua.graph import Graph
 from residua.model_selection import SPLITS, held_out
 from residua.validation import MIN_LABELS, check_choice, check_count, check_known_values, check_share, check_together
@@ -137,6 +138,7 @@ def compare(
     splits: int = 5,
     split: str = "random",
     share: float = 0.25,
+    field: str = "normalised",
     random_state: int = 0,
     progress: Callable[[int, int, str], None] = lambda done, of, name: None,
 ) -> Comparison:
@@ -158,6 +160,8 @@ def compare(
         Whether single nodes are held out, or a connected ball of nodes.
     share : float
         Share of the known labels that is held out.
+    field : {"normalised", "laplacian", "auto"}
+        Precision of the residuals, as in ``GraphRegressor``.
     random_state : int
         Seed of the splits and the fits.
     progress : callable
@@ -176,6 +180,7 @@ def compare(
     check_count(splits, "splits", 1)
     check_count(random_state, "random_state", 0)
     check_share(share, "share")
+    check_field(field, auto=True)
     for name in bases:
         check_choice(name, tuple(BASES), "bases")
     X, y = check_together(graph, X, y=y)
@@ -193,7 +198,7 @@ def compare(
             progress(done + k, total, method.name)
             with warnings.catch_warnings(record=True, action="always") as caught:
                 try:
-                    model = GraphRegressor(method.base, method.correlation, random_state=random_state)
+                    model = GraphRegressor(method.base, method.correlation, field=field, random_state=random_state)
                     scores.append(score_hidden(model, X, y, graph, hidden))
                 except ValueError as error:
                     return replace(method, failure=f"split {k + 1}: {error}")

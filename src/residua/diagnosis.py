@@ -9,6 +9,7 @@ import numpy as np
 
 from residua import metrics
 from residua.field.fitted import FittedField
+from residua.field.kinds import NORMALISED, in_words
 from residua.field.prediction import Prediction
 from residua.graph import Graph
 from residua.intervals import gaussian_width
@@ -49,6 +50,8 @@ class Diagnosis:
         Whether unknown nodes are farther from known ones than these are from each other.
     untold : bool
         Whether the labels do not tell alpha, which is then kept at 0.
+    field : str
+        Which field it is, and why, in words; empty for the normalised one where there was no choice.
     """
 
     n_labelled: int
@@ -64,6 +67,7 @@ class Diagnosis:
     in_sample: bool
     remote: bool
     untold: bool = False
+    field: str = ""
 
     @property
     def coverage(self) -> float:
@@ -109,6 +113,8 @@ class Diagnosis:
             known = np.isfinite([low, high]).all()
             interval = f"95 % interval [{low:+.4f}, {high:+.4f}]" if known else "as training left it"
             lines.append(f"  alpha[{t}] = {value:+.4f}, {interval}")
+        if self.field:
+            lines.append(f"  field: {self.field}")
         for name, moran in (("before", self.moran_base), ("after", self.moran_corrected)):
             found = "not defined" if moran is None else f"{moran.statistic:+.3f} (z = {moran.z_score:.1f})"
             lines.append(f"  Moran's I of the residuals {name} the correction: {found}")
@@ -120,6 +126,7 @@ def diagnose(field: FittedField) -> Diagnosis:
     """Return the diagnosis of a fitted field, from errors at labels that had no part in the training."""
     own, labels, fit = field.prediction, field.y[field.labelled], field.correlation
     interval = fit.interval() if fit else {t: (a, a) for t, a in field.alpha.items()}
+    ends = fit.smoothing_interval() if fit is not None and fit.smoothing is not None else None
     scores, remote = own.scores, _remote(field.graph, field.labelled)
     covered = {level: float(np.mean(scores <= gaussian_width(level))) for level in LEVELS}
     return Diagnosis(
@@ -136,6 +143,7 @@ def diagnose(field: FittedField) -> Diagnosis:
         in_sample=field.in_sample,
         remote=remote is not None,
         untold=bool(fit and fit.note),
+        field=in_words(field.kind, field.log_scores, field.smoothing, ends),
     )
 
 
@@ -209,5 +217,5 @@ def _notes(field: FittedField, covered: dict[float, float], remote: tuple[float,
             "labels are missing by region; intervals of either kind were not tried out there and may be too narrow."
         )
     for t, value in field.alpha.items():
-        if value > 0.9999 and not field.propagated:
+        if value > 0.9999 and field.kind == NORMALISED and not field.propagated:
             yield f"alpha[{t}] is at 1 to four digits: the base is free to shift by a constant on each component."

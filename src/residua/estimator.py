@@ -92,15 +92,21 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         Networks only: where they are trained and asked; "auto" is a GPU where torch finds one. Features move with the
         network, in single precision where the device has no other; the graph stays on the CPU. A fitted model rests on
         the CPU and predicts there where the device is not.
+    field : "normalised", "laplacian" or "auto"
+        Precision of the residuals: ``beta (I - sum_t alpha_t S_t)``, S the adjacency normalised by degrees; or
+        ``beta_0 (I + a (D - A))``, which smooths along edges of one type and does not expect larger residuals of nodes
+        with many neighbours. "auto" fits both, and takes the one with the higher leave-one-out log score.
 
     Attributes
     ----------
     field_ : FittedField
         All that the fit knows, in one immutable value; the attributes below read it.
     alpha_, alpha_stderr_ : dict of float
-        Correlation along the edges of each type, and its standard error.
+        Correlation along the edges of each type, and its standard error; of a Laplacian field, the share of its
+        neighbours' mean that a node of the highest degree takes.
     beta_ : float
-        Precision of the residuals, corrected for the coefficients of a linear base.
+        Precision of the residuals given all neighbours (of a Laplacian field, at a node of the highest degree),
+        corrected for the coefficients of a linear base.
     base_ : Base
         Fitted base.
     correlation_ : CorrelationFit
@@ -150,6 +156,7 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         random_state: int = 0,
         checkpoint: str | os.PathLike[str] | None = None,
         device: Any = "cpu",
+        field: str = "normalised",
     ):
         self.base = base
         self.correlation = correlation
@@ -160,6 +167,7 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         self.random_state = random_state
         self.checkpoint = checkpoint
         self.device = device
+        self.field = field
 
     def fit(
         self, X: Any, y: Any, *, graph: Graph | None = None, validation: Any = None, verbose: bool = False
@@ -323,10 +331,11 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         base = field.base.fine_tuned(Task(graph, X, y, labelled, self.folds, field.random_state), steps, learning_rate)
         members = (y - base.predict_members(graph, X))[:, labelled]
         unknown, in_sample = np.full(labelled.sum(), np.nan), np.zeros(members.shape, bool)
-        alpha, stderr = ({t: v[t] for t in graph.edge_types} for v in (field.alpha, field.alpha_stderr))
+        alpha, beta = field.alpha_and_beta_on(graph)
+        stderr = {t: field.alpha_stderr[t] for t in graph.edge_types}
         outcome: Outcome = Outcome(members.mean(axis=0), unknown, members=members, out_of_sample=in_sample)
-        tuned, beta, names = clone(self), field.beta, field.feature_names
-        tuned.field_ = FittedField(graph, X, y, base, outcome, alpha, stderr, beta, names, field.random_state)
+        tuned, names, seed = clone(self), field.feature_names, field.random_state
+        tuned.field_ = FittedField(graph, X, y, base, outcome, alpha, stderr, beta, names, seed, kind=field.kind)
         return tuned
 
     def diagnose(self) -> Diagnosis:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import os
 import time
+from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -15,7 +16,9 @@ import numpy as np
 from residua.bases.base import Base, Task
 from residua.bases.registry import make_base
 from residua.field import Correlator
-from residua.field.fitted import FittedField, design_of, fixed_beta
+from residua.field.fitted import FittedField, design_of
+from residua.field.fixed_beta import fixed_beta
+from residua.field.kinds import AUTO, FIELDS, NORMALISED, check_field, field_graph
 from residua.field.out_of_sample import with_out_of_sample_beta
 from residua.graph import Graph
 from residua.linalg import Strategy
@@ -29,6 +32,7 @@ class Settings(Protocol):
 
     base: Any
     correlation: str | None
+    field: str
     training: str
     ensemble: int
     logdet: str | Strategy
@@ -41,6 +45,9 @@ class Settings(Protocol):
 def check_parameters(model: Settings) -> Base:
     """Check the settings of a model, and return its base, which is not fitted yet."""
     check_choice(model.correlation, ("learned", "propagate", None), "correlation")
+    check_field(model.field, auto=True)
+    if model.field == AUTO and model.checkpoint is not None:
+        raise ValueError('checkpoint is one file, and field="auto" trains for each field; name one, or leave it out.')
     check_count(model.folds, "folds", 2)
     check_count(model.random_state, "random_state", 0)
     check_choice(model.training, ("joint", "post-hoc", "paper"), "training")
@@ -63,7 +70,22 @@ class Data(NamedTuple):
 
 
 def learn(model: Settings, base: Base, data: Data, shared: dict[bytes, Correlator]) -> FittedField:
-    """Fit one target by the settings of a model; ``shared`` keeps what targets known at the same nodes share."""
+    """Fit one target by the settings of a model; ``shared`` keeps what targets known at the same nodes share.
+
+    Of the kinds of fields that there are to choose from, each has a base of its own, and that with the higher
+    leave-one-out log score is returned.
+    """
+    if model.field != AUTO or model.correlation is None or len(data.graph.edge_types) > 1:
+        kind = NORMALISED if model.field == AUTO else model.field
+        return _learn(model, base, data, shared, kind)
+    bases = [base, check_parameters(model)]
+    tried = {kind: _learn(model, base, data, shared, kind) for kind, base in zip(FIELDS, bases, strict=True)}
+    scores = {kind: field.prediction.log_score for kind, field in tried.items()}
+    return replace(tried[max(scores, key=lambda kind: scores[kind])], log_scores=scores)
+
+
+def _learn(model: Settings, base: Base, data: Data, shared: dict[bytes, Correlator], kind: str) -> FittedField:
+    """Fit one target with a field of one kind."""
     begin, graph, X = time.perf_counter(), data.graph, data.X
     y, labelled = check_known_values(data.y, graph, data.called)
     if data.validation is not None and not base.stops_early:
@@ -72,16 +94,17 @@ def learn(model: Settings, base: Base, data: Data, shared: dict[bytes, Correlato
     task = Task(graph, X, y, labelled, model.folds, model.random_state, model.checkpoint, judges, data.verbose)
     correlate = None
     if model.correlation == "learned":
-        correlate = shared.get(labelled.tobytes()) or Correlator(graph, labelled, model.logdet, model.random_state)
-        shared[labelled.tobytes()] = correlate
+        key = kind.encode() + labelled.tobytes()
+        correlate = shared.get(key) or Correlator(graph, labelled, model.logdet, model.random_state, kind)
+        shared[key] = correlate
     outcome = base.fit(task, correlate)
     fit = outcome.correlation
     if fit is not None:
         alpha, stderr, beta = fit.alpha, fit.alpha_stderr, fit.beta
     else:
         alpha, stderr = (dict.fromkeys(graph.edge_types, v) for v in (1.0 if model.correlation else 0.0, 0.0))
-        beta = fixed_beta(outcome.residual, graph, y, alpha, design_of(base, X))
-    field = FittedField(graph, X, y, base, outcome, alpha, stderr, beta, data.names, model.random_state)
+        beta = fixed_beta(outcome.residual, field_graph(graph, kind), y, alpha, design_of(base, X))
+    field = FittedField(graph, X, y, base, outcome, alpha, stderr, beta, data.names, model.random_state, kind=kind)
     field = with_out_of_sample_beta(field)
     log.info("fitted %s to %s: %r in %.3g s", type(model).__name__, data.called, field, time.perf_counter() - begin)
     for what, how in (field.correlation.methods if field.correlation else {}).items():

@@ -25,6 +25,7 @@ except ImportError as error:
 from residua.arrays import as_flags, as_floats
 from residua.field import Conditional, Likelihood
 from residua.field.batch_likelihood import batch_omega
+from residua.field.kinds import NORMALISED, check_field, field_graph
 from residua.field.likelihood import Omega
 from residua.graph import Graph
 from residua.graph.alignment import align
@@ -107,6 +108,8 @@ class CorrelatedResidual(torch.nn.Module):
         Where learning begins.
     logdet : "auto" or Strategy
         ``Eigen()``, ``Cholesky()`` or ``Lanczos(...)``; "auto" is exact where that is cheap.
+    field : {"normalised", "laplacian"}
+        As in ``GraphRegressor``; alpha and beta of a Laplacian field are those of a node of the highest degree.
     random_state : int
         Seed of probes, samples and the signs that a batch draws.
 
@@ -137,10 +140,13 @@ class CorrelatedResidual(torch.nn.Module):
         alpha: float = 0.0,
         beta: float = 1.0,
         logdet: str | Strategy = "auto",
+        field: str = NORMALISED,
         random_state: int = 0,
     ):
         super().__init__()
+        check_field(field)
         self.graph = check_graph(graph)
+        self.field_graph = field_graph(self.graph, field)
         train_mask = align(train_mask, self.graph.nodes, "train_mask")
         self.labelled = _flags(as_flags(train_mask, "train_mask"))
         shape, n = self.labelled.shape, graph.n_nodes
@@ -151,7 +157,7 @@ class CorrelatedResidual(torch.nn.Module):
         if not (-1 < alpha < 1 and beta > 0):
             raise ValueError(f"alpha={alpha}, beta={beta}: alpha must be inside (-1, 1), beta positive.")
         self.random_state = random_state
-        self.likelihood = Likelihood(graph, self.labelled, logdet, random_state=random_state)
+        self.likelihood = Likelihood(self.field_graph, self.labelled, logdet, random_state=random_state)
         types = len(graph.edge_types)
         self.a = torch.nn.Parameter(torch.full((outputs, types), float(np.arctanh(alpha)), dtype=torch.float64))
         self.b = torch.nn.Parameter(torch.full((outputs,), float(np.log(beta)), dtype=torch.float64))
@@ -273,7 +279,7 @@ class CorrelatedResidual(torch.nn.Module):
     def _corrected(self, base: np.ndarray, y: np.ndarray, k: int, return_std: bool, samples: int) -> list[np.ndarray]:
         alpha = dict(zip(self.graph.edge_types, torch.tanh(self.a[k]).tolist(), strict=True))
         beta = float(torch.exp(self.b[k]))
-        conditional = Conditional(self.graph, self.labelled, alpha, beta, random_state=self.random_state)
+        conditional = Conditional(self.field_graph, self.labelled, alpha, beta, random_state=self.random_state)
         correction = conditional.conditional_mean(np.where(self.labelled, y - base, np.nan))
         mean = np.where(self.labelled, y, base + correction)
         parts = [mean]

@@ -21,6 +21,7 @@ from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from residua.bases.linear import LinearBase
 from residua.field.fitted import FittedField
+from residua.field.kinds import LAPLACIAN, highest_degree, in_words
 from residua.linalg.rows import LOCAL
 from residua.validation import check_share
 
@@ -216,6 +217,8 @@ def summarise(field: FittedField, coverage: float = 0.95) -> Summary:
     effects, freedom = _effects(field)
     if fit is not None and fit.note:
         notes.append(fit.note)
+    ends = fit.smoothing_interval() if fit is not None and fit.smoothing is not None else None
+    which = in_words(field.kind, field.log_scores, field.smoothing, ends)
     kind = "propagated residuals" if field.propagated else KINDS[fit is not None]
     return Summary(
         coefficients=table,
@@ -224,7 +227,7 @@ def summarise(field: FittedField, coverage: float = 0.95) -> Summary:
         statistic="t" if fit is None else "z",
         coverage=coverage,
         facts=_facts(field, rank) | {"effective_degrees_of_freedom": freedom},
-        methods={} if fit is None else dict(fit.methods),
+        methods=({"field": which} if which else {}) | ({} if fit is None else dict(fit.methods)),
         notes=tuple(notes),
         effects=effects,
     )
@@ -331,6 +334,15 @@ def _alpha(field: FittedField, coverage: float) -> pd.DataFrame:
     return pd.DataFrame(values, index=pd.Index(names, name="type"), dtype=float)
 
 
+def _std_given_neighbours(field: FittedField) -> float:
+    """Return that of a residual whose neighbours are all known; for a Laplacian, at the median degree."""
+    a, degree = field.smoothing, highest_degree(field.graph) if field.kind == LAPLACIAN else 0.0
+    if a is None or not np.isfinite(a):
+        return float(1 / np.sqrt(field.beta))
+    median = degree - np.median(field.field_graph.adjacency().diagonal())
+    return float(np.sqrt((1 + a * degree) / (1 + a * median) / field.beta))
+
+
 def _facts(field: FittedField, rank: int) -> dict[str, float]:
     fit, n = field.correlation, int(field.labelled.sum())
     linear = _plain(field.base)
@@ -354,7 +366,7 @@ def _facts(field: FittedField, rank: int) -> dict[str, float]:
         "bic": float(bic),
         "p_value": np.nan if fit is None else fit.p_value,
         "residual_std": float(np.sqrt(field.marginal_variance)),
-        "std_given_neighbours": float(1 / np.sqrt(field.beta)),
+        "std_given_neighbours": _std_given_neighbours(field),
         "beta": field.beta,
         "beta_std_error": np.nan if fit is None else fit.beta_stderr,
     }

@@ -1,6 +1,7 @@
 """Debian's chromium, headless, driven by Playwright; without either the tests skip and say so."""
 
 import shutil
+import time
 from pathlib import Path
 
 import numpy as np
@@ -50,7 +51,7 @@ class Opened:
         self.page.on("dialog", lambda dialog: (self.wrong.append(dialog.message), dialog.dismiss()))
         self.page.on("request", lambda request: self.asked.append(request.url))
         self.page.goto(path.as_uri(), wait_until="commit")
-        self.page.wait_for_function("document.documentElement.dataset.ready === 'true'", timeout=60_000)
+        self.page.locator("html[data-ready=true]").wait_for(state="attached", timeout=60_000)
         self.drawn()
 
     def drawn(self):
@@ -83,10 +84,16 @@ class Opened:
     def hover(self, x, y):
         self.page.mouse.move(x - 3, y)
         self.page.mouse.move(x, y)
-        self.page.locator(".bk-tooltip-row-value").first.wait_for(state="visible")
-        labels = self.page.locator(".bk-tooltip-row-label").all_inner_texts()
-        values = self.page.locator(".bk-tooltip-row-value").all_inner_texts()
-        return {name.strip().removesuffix(":"): value.strip() for name, value in zip(labels, values, strict=True)}
+        self.page.locator(".tip").wait_for(state="visible")
+        labels = self.page.locator(".tip dt").all_inner_texts()
+        return dict(zip(labels, self.page.locator(".tip dd").all_inner_texts(), strict=True))
+
+    def until(self, expression, argument=None, seconds=20):
+        """Wait for a function in the page: its content policy lets no text be run as code, so we ask from outside."""
+        begin = time.monotonic()
+        while not self.page.evaluate(expression, argument):
+            assert time.monotonic() - begin < seconds, f"{expression} stays false"
+            self.drawn()
 
     def close(self):
         self.context.close()

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,16 @@ from residua.views.page.html import write_report
 PHONE = {"viewport": {"width": 375, "height": 750}, "device_scale_factor": 2, "has_touch": True, "is_mobile": True}
 RANGE = "(({ x_range: x, y_range: y }) => [x.end - x.start, y.end - y.start])(Bokeh.documents[0].roots()[0])"
 FRAME = "(({ x_range: x, y_range: y }) => [x.start, x.end, y.start, y.end])(Bokeh.documents[0].roots()[0])"
-LAYERS = ["truth", "base", "residual", "correction", "final", "std"]
+SHOWN = """() => {
+  const plot = Bokeh.documents[0].roots()[0];
+  const { node, value } = plot.renderers.find((r) => r.name === "nodes").data_source.data;
+  return [[...node], [...value]];
+}"""
+LAYERS = ["truth", "base", "residual", "correction", "final", "std", "lower", "upper", "width", "base_error", "error"]
+
+
+def number(text):
+    return float(text.replace(",", "").replace("−", "-"))
 
 
 @pytest.fixture
@@ -28,7 +38,9 @@ def test_it_opens_without_complaint_and_without_network(page, counties):
     assert page.wrong == []
     assert {url.split(":")[0] for url in page.asked} <= {"file", "data", "blob"}
     assert [url for url in page.asked if url.startswith("file")] == [counties[0].as_uri()]
-    assert counties[1].diagnose().verdict in page.page.inner_text("header")
+    assert "The neighbours help: predictions miss by" in page.page.inner_text("header")
+    assert counties[1].diagnose().verdict in page.page.inner_text("#how")
+    assert "unsafe-eval" not in page.page.locator("meta[http-equiv]").get_attribute("content")
 
 
 def test_layers_switch_without_reloading(page):
@@ -39,7 +51,7 @@ def test_layers_switch_without_reloading(page):
         pictures.add(page.picture())
         assert page.page.evaluate("document.documentElement.dataset.layer") == field
         assert page.page.locator("[data-legend]:visible").get_attribute("data-legend") == str(k)
-        assert page.page.locator("[aria-pressed=true]").get_attribute("data-layer") == str(k)
+        assert page.page.locator("[data-layer][aria-pressed=true]").get_attribute("data-layer") == str(k)
     assert len(pictures) == len(LAYERS)
     assert page.page.evaluate("window.stayed")
     assert page.wrong == []
@@ -51,9 +63,11 @@ def test_hover_shows_the_numbers_of_a_node(page, counties):
     shown = page.point_at(node)
     assert shown["node"] == str(model.graph_.nodes[node])
     assert shown["truth"] == "–"
-    assert float(shown["base prediction"]) == pytest.approx(model.base_.predict(model.graph_, model.X_)[node], rel=1e-3)
-    assert float(shown["final prediction"]) == pytest.approx(model.predict()[node], rel=1e-3)
-    assert float(shown["uncertainty"]) == pytest.approx(model.predict(return_std=True)[1][node], rel=1e-3)
+    assert number(shown["base prediction"]) == pytest.approx(
+        model.base_.predict(model.graph_, model.X_)[node], rel=1e-3
+    )
+    assert number(shown["final prediction"]) == pytest.approx(model.predict()[node], rel=1e-3)
+    assert number(shown["uncertainty"]) == pytest.approx(model.predict(return_std=True)[1][node], rel=1e-3)
 
 
 def test_the_table_sorts_by_any_column(page):
@@ -84,9 +98,7 @@ def test_a_node_is_chosen_by_row_by_name_and_by_click(page, counties):
     page.page.click('[data-zoom="0"]')
     page.page.locator("#figure-map").scroll_into_view_if_needed()
     page.page.mouse.click(*page.place(1000))
-    page.page.wait_for_function(
-        "(id) => document.getElementById('node').innerText.includes(id)", arg=str(counties[1].graph_.nodes[1000])
-    )
+    page.until("(id) => document.getElementById('node').innerText.includes(id)", str(counties[1].graph_.nodes[1000]))
     page.page.fill("#find", "nobody")
     page.page.keyboard.press("Enter")
     assert panel.inner_text() == "No node is called so."
@@ -139,7 +151,7 @@ def test_zoom_enlarges_what_is_in_the_middle_and_goes_back(page, counties):
     page.page.locator("#figure-map").scroll_into_view_if_needed()
     assert page.hover(*(middle + places[node] / 0.6))["node"] == str(counties[1].graph_.nodes[node])
     page.page.mouse.move(0, 0)
-    page.page.locator(".bk-tooltip-row-value").first.wait_for(state="hidden")
+    page.page.locator(".tip").wait_for(state="hidden")
     zoomed = pixels_of(page)
     page.page.click('[data-zoom="0"]')
     page.page.mouse.move(0, 0)
@@ -249,7 +261,7 @@ def test_a_phone_scrolls_down_only(opened, counties, hostile):
         page.page.locator("#figure-map").scroll_into_view_if_needed()
         before = page.page.evaluate("scrollY")
         _swipe_up(page, *page.place(1))
-        page.page.wait_for_function("(y) => scrollY > y + 50", arg=before)
+        page.until("(y) => scrollY > y + 50", before)
         assert page.wrong == []
 
 
@@ -268,9 +280,9 @@ def _swipe_up(page, x, y):
 def test_paper_gets_whole_pictures(page, tmp_path):
     page.page.emulate_media(media="print")
     page.page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    page.page.wait_for_function("[...document.querySelectorAll('img.paper')].every((i) => i.complete)")
+    page.until("() => [...document.querySelectorAll('img.paper')].every((i) => i.complete)")
     pictures = page.page.locator("img.paper")
-    assert pictures.count() == 5
+    assert pictures.count() == 8  # the map, three effects, four clouds
     assert all(pictures.evaluate_all("(all) => all.map((i) => i.naturalWidth > 300 && i.offsetWidth > 100)"))
     page.page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert pictures.count() == 0
@@ -294,3 +306,115 @@ def test_fifty_thousand_nodes_open_and_answer(opened, tmp_path):
     assert page.picture() != before
     assert page.point_at(20125)["node"] == "20125"
     assert page.wrong == []
+
+
+def choose(page, node):
+    page.page.fill("#find", str(node))
+    page.page.keyboard.press("Enter")
+    page.drawn()
+
+
+def rows_of(page, caption):
+    """The cells of a table below ``caption`` in the explanation of a node."""
+    cells = page.page.locator(f"#why div:has(> h3:text-is('{caption}')) tbody tr")
+    return cells.evaluate_all("(rows) => rows.map((r) => [...r.cells].map((c) => c.textContent))")
+
+
+def test_an_explanation_adds_up_to_the_prediction(page, counties):
+    model = counties[1]
+    node = int(np.flatnonzero(np.isnan(model.y_))[300])
+    choose(page, model.graph_.nodes[node])
+    frame = model.predict_frame(nodes=[model.graph_.nodes[node]]).iloc[0]
+    features, neighbours = rows_of(page, "What its features add"), rows_of(page, "Which neighbours move it")
+    assert {row[0] for row in features[1:-1]} == set(model.feature_names_in_)
+    assert sum(number(row[2]) for row in features[:-1]) == pytest.approx(frame["base"], abs=2e-4)
+    assert sum(number(row[2]) for row in neighbours[:-1]) == pytest.approx(frame["correction"], abs=2e-4)
+    assert number(neighbours[-1][2]) == pytest.approx(frame["correction"], rel=1e-3)
+    shown = {row[0].split(" (")[1].rstrip(")") for row in neighbours[:-1] if "(" in row[0]}
+    joined = model.graph_.nodes[model.graph_.adjacency()[[node]].indices].astype(str)
+    assert shown <= set(joined)
+    assert len(shown) == min(len(joined), 8)
+    assert page.wrong == []
+
+
+def test_a_known_label_is_shown_beside_what_the_others_say(page, counties):
+    model = counties[1]
+    node = int(np.flatnonzero(~np.isnan(model.y_))[7])
+    choose(page, model.graph_.nodes[node])
+    left_out = model.predict(known="predict")[node]
+    text = page.page.inner_text("#why > p")
+    assert [number(part) for part in re.findall(r"[−\d.]*\d", text)[:2]] == pytest.approx(
+        [model.y_[node], left_out], rel=1e-3
+    )
+    assert page.page.locator("#if").count() == 0
+
+
+def test_what_if_changes_predictions_as_the_model_would(page, counties):
+    model = counties[1]
+    unknown = np.flatnonzero(np.isnan(model.y_))
+    node = int(unknown[300])
+    choose(page, model.graph_.nodes[node])
+    page.page.fill("#if", "0.9")
+    page.page.click("#why button:text('Show what changes')")
+    shown = page.page.evaluate(SHOWN)
+    change = model.predict(y={model.graph_.nodes[node]: 0.9}) - model.predict()
+    np.testing.assert_allclose(shown[1], change[shown[0]], atol=1e-6)
+    assert page.page.locator("[data-legend]:visible").get_attribute("data-legend") == "change"
+    page.page.click("#why button:text('Back to the map')")
+    assert page.page.locator("[data-legend]:visible").get_attribute("data-legend") == "4"
+    assert page.wrong == []
+
+
+def test_the_slider_goes_from_the_base_to_the_final_prediction(page, counties):
+    model = counties[1]
+    base, final = model.base_.predict(model.graph_, model.X_), model.predict()
+    for share in (0.0, 0.5, 1.0):
+        page.page.locator("#blend").evaluate("(e, v) => { e.value = v; e.dispatchEvent(new Event('input')); }", share)
+        node, value = page.page.evaluate(SHOWN)
+        np.testing.assert_allclose(value, (base + share * (final - base))[node], atol=1e-6)
+
+
+def test_the_filter_finds_every_node_and_the_file_has_all(page, counties, tmp_path):
+    model = counties[1]
+    page.page.fill("#filter", "county 0603")
+    rows = page.page.locator("#corrections tbody tr td:first-child").all_inner_texts()
+    assert sorted(rows) == sorted(str(node) for node in model.graph_.nodes if str(node).startswith("0603"))
+    assert f"{len(rows)} nodes match" in page.page.inner_text("#matches")
+    with page.page.expect_download() as caught:
+        page.page.click("#download")
+    caught.value.save_as(tmp_path / "all.csv")
+    table = pd.read_csv(tmp_path / "all.csv", dtype={"node": str}).set_index("node")
+    assert table.index.tolist() == model.graph_.nodes.tolist()
+    np.testing.assert_allclose(table["final prediction"], model.predict(), rtol=1e-6)
+    unknown = np.isnan(model.y_)
+    assert table["truth"].isna().to_numpy().tolist() == unknown.tolist()
+    np.testing.assert_allclose(table["to"].to_numpy()[unknown], model.predict_interval()[1][unknown], rtol=1e-6)
+    assert page.wrong == []
+
+
+def test_a_search_zooms_to_the_node(page, counties):
+    whole = page.page.evaluate(RANGE)
+    choose(page, counties[1].graph_.nodes[5])
+    left, right, *_ = page.page.evaluate(FRAME)
+    assert right - left < 0.5 * whole[0]
+    box = page.page.locator("#figure-map").bounding_box()
+    assert np.abs(np.array(page.place(5)) - [box["x"] + box["width"] / 2, box["y"] + box["height"] / 2]).max() < 2
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_barrier(opened, counties, scheme):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    page = opened(counties[0], color_scheme=scheme, bypass_csp=True)  # axe is put into the page
+    choose(page, counties[1].graph_.nodes[5])
+    found = axe.run(page.page)
+    assert [(v["id"], [n["html"][:120] for n in v["nodes"][:3]]) for v in found.response["violations"]] == []
+
+
+def test_a_keyboard_reaches_nodes_and_layers(page, counties):
+    row = page.page.locator("#corrections tbody tr").nth(2)
+    row.focus()
+    page.page.keyboard.press("Enter")
+    assert row.locator("td").first.inner_text() in page.page.inner_text("#node")
+    page.page.locator("[data-layer='1']").focus()
+    page.page.keyboard.press("Enter")
+    assert page.page.evaluate("document.documentElement.dataset.layer") == "base"

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -52,6 +53,19 @@ def test_report_writes_a_page(model):
     page = Path("report.html").read_text(encoding="utf-8")
     assert "<html" in page
     assert "Prices" in page
+
+
+def test_report_compares_models(model, monkeypatch, capsys):
+    run("fit nodes.csv edges.csv --target price --base mean -o mean.residua")
+    run("report m.residua mean.residua")
+    page = Path("report.html").read_text(encoding="utf-8")
+    rows = re.findall(r'<th scope="row">([^<]+)</th>((?:<td class="n">[^<]+</td>)+)', page)
+    assert [name for name, _ in rows if "base" in name or "residua" in name] == [
+        "this one, base linear",
+        "mean.residua",
+    ]
+    run("fit nodes.csv edges.csv --target size --base mean -o other.residua")
+    assert "was fitted on other labels" in stopped("report m.residua other.residua", monkeypatch, capsys)
 
 
 def test_report_takes_positions_from_columns(model, monkeypatch, capsys):

@@ -40,6 +40,26 @@ def test_fit_tells_what_it_read_and_learned(folder):
     assert Path("model.residua").exists()
 
 
+def test_a_field_and_lengths_are_those_of_python(folder):
+    out = run("fit nodes.csv edges.csv --target price --features size --length width --field laplacian")
+    model, edges = load("model.residua"), pd.read_csv("edges.csv", dtype={"source": str, "target": str})
+    nearness = 1 / edges["width"].to_numpy()
+    places = model.graph_.index(edges["source"]), model.graph_.index(edges["target"])
+    assert model.graph_.adjacency()[places] == pytest.approx(nearness / nearness.mean())
+    assert f"Field     laplacian, smoothing a = {model.correlation_.smoothing:.4g}, 95 % interval [" in out
+    found = json.loads(run("fit nodes.csv edges.csv --target price --features size --length width --field auto --json"))
+    assert found["field"] in found["field_in_words"]
+    assert "chosen by leave-one-out log score a label: normalised" in found["field_in_words"]
+    assert run("predict model.residua --nodes nodes.csv --edges edges.csv -o again.csv")  # lengths are read again
+
+
+def test_lengths_that_make_no_weights_are_refused(folder, monkeypatch, capsys):
+    words = "fit nodes.csv edges.csv --target price --length width"
+    assert "leave one out" in stopped(f"{words} --weight width", monkeypatch, capsys)
+    edit(folder / "edges.csv", 2, "1.0", "0.0")
+    assert "the length is 0; give a number above 0" in stopped(words, monkeypatch, capsys)
+
+
 def test_coefficients_are_printed_in_the_units_of_the_columns(folder):
     out, found = (run(f"fit nodes.csv edges.csv --target price --features size {how}") for how in ("", "--json"))
     found = json.loads(found)

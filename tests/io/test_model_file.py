@@ -105,6 +105,17 @@ def test_every_base_with_every_correlation_comes_back_the_same(base, correlation
     assert list(tmp_path.iterdir()) == [tmp_path / "model.residua"]
 
 
+@pytest.mark.parametrize("field", ["laplacian", "auto"])
+@pytest.mark.parametrize("correlation", ["learned", "propagate"])
+def test_each_field_comes_back_the_same(field, correlation, tmp_path):
+    model = fitted(correlation=correlation, field=field, graph=ring(weighted=True))
+    again = reloaded(model, tmp_path)
+    assert_same(model, again)
+    assert (again.field_.kind, again.field_.log_scores) == (model.field_.kind, model.field_.log_scores)
+    assert again.field_.smoothing == model.field_.smoothing
+    assert str(again.summary()) == str(model.summary())
+
+
 @pytest.mark.parametrize("base", ["zero", "linear", "splines", "pipeline"])
 def test_two_edge_types_come_back_the_same(base, tmp_path):
     model = fitted(BASES[base](), ring(PAIRS, weighted=True, types=("road", "rail")))

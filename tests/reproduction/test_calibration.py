@@ -51,6 +51,25 @@ def test_a_blocked_split_hides_a_ball_and_a_random_one_does_not():
         assert values["remote"] is (lonely > 0.5)
 
 
+def test_scores_that_older_records_lack_are_left_empty():
+    new = {"labels": 4, "inside": [1, 2, 3, 4], "width": 1.0, "width95": 1.5, "quiet": [1, 2], "loud": [2, 2]}
+    scores = {"crps": 0.5, "nll": 0.7}
+    old = {name: new[name] for name in ("labels", "inside", "width")}
+    found = {
+        ("random", "elect80", "C-linear", "gaussian"): [new | scores, new | scores | {"quiet": [2, 2]}],
+        ("random", "elect80", "GPBoost", "gaussian"): [old | scores],
+    }
+    page = "\n".join(calibration.blocks(found))
+    assert "| elect80 | 1.500 |  |" in page
+    assert "| elect80 | 75.0 / 100.0 |  |" in page
+
+
+def test_the_study_has_eleven_sets(tmp_path):
+    asked = calibration.tasks(Options(folder=tmp_path, datasets=("elect80", "twitch")), ["C-trees"])
+    assert {task.dataset for task in asked} == {"elect80", "twitch"}
+    assert sets.load("elect80", 0).graph.n_nodes == 3107
+
+
 def test_conformal_intervals_of_ninety_per_cent_cover_88_to_92_on_average_over_data_sets():
     found = calibration.by_interval(read(DOCS / "results" / "calibration.jsonl"))
     for method in ("C-linear", "C-hops"):

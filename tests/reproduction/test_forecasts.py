@@ -20,6 +20,25 @@ def test_a_forecast_has_the_intervals_of_predict_interval():
         inside = [metrics.coverage(truth[hidden], *pair) * hidden.sum() for pair in ends]
         assert_allclose(judged["inside"], inside)
         assert_allclose(judged["width"], np.mean(ends[2][1] - ends[2][0]))
+        assert_allclose(judged["width95"], np.mean(ends[3][1] - ends[3][0]))
+        third = np.argsort(model.predict(return_std=True)[1][hidden])[-len(truth[hidden]) // 3 :]
+        loud = metrics.coverage(truth[hidden][third], ends[2][0][third], ends[2][1][third])
+        assert judged["loud"] == [round(loud * len(third)), len(third)]
+        assert judged["quiet"][1] >= len(third)
+
+
+def test_a_forecast_of_one_scale_has_no_loud_part():
+    judged = forecasts.Forecast(np.zeros(9), np.full(9, 2.0)).judged(np.arange(9.0))
+    assert "loud" not in judged
+    assert judged["width95"] == pytest.approx(4 * 1.95996, rel=1e-5)
+
+
+def test_the_field_of_a_linear_model_is_the_one_asked_for():
+    data = sets.load("ising+", 0, quick=True)
+    hidden = np.arange(len(data.y)) % 4 == 0
+    found = forecasts.METHODS["C-linear, field=auto"](data, hidden, 0, True)["gaussian"]
+    assert found["field"] in ("normalised", "laplacian")
+    assert forecasts.METHODS["C-linear"](data, hidden, 0, True)["gaussian"]["field"] == "normalised"
 
 
 def test_the_baseline_calibrates_on_labels_that_its_network_never_saw(monkeypatch):

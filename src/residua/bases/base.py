@@ -309,3 +309,10 @@ class Base(ABC):
     def design(self, X: Any) -> np.ndarray | None:
         """Return the columns (n, c) of a mean that is linear in its coefficients; None for any other base."""
         return None
+
+    def contributions(self, X: Any) -> np.ndarray | None:
+        """Return what each feature adds to the predictions of the rows of X, (n, d); None for a base that cannot say.
+
+        The rows' average prediction and what their features add make up their predictions.
+        """
+        return None

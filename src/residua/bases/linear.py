@@ -92,3 +92,12 @@ class LinearBase(Base):
     def predict(self, graph: Graph, X: np.ndarray) -> np.ndarray:
         """Return ``Z theta`` (n,)."""
         return self.design(X) @ self.coefficients
+
+    def contributions(self, X: np.ndarray) -> np.ndarray | None:
+        """Return what each feature adds to the predictions (n, d), relative to their average."""
+        own = self.features
+        if own.max(initial=-1) < 0:
+            return None
+        moved = self.design(X) * self.coefficients
+        moved -= moved.mean(axis=0)
+        return np.column_stack([moved[:, own == j].sum(axis=1) for j in range(own.max() + 1)])

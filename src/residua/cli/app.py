@@ -85,7 +85,10 @@ app.command()(edges)
 
 @app.command()
 def report(
-    model: Annotated[Path, Argument(help="A file that `residua fit` wrote.", show_default=False)],
+    models: Annotated[
+        list[Path],
+        Argument(help="Files that `residua fit` wrote: the model, and others to compare it with.", show_default=False),
+    ],
     nodes: Annotated[Path | None, Option(help="Node table of the fit, for names and positions.")] = None,
     x: Annotated[str | None, Option(help=POSITIONS.format("eastward", "longitude"))] = None,
     y: Annotated[str | None, Option(help=POSITIONS.format("northward", "latitude"))] = None,
@@ -99,13 +102,14 @@ def report(
     from residua.io.tables.graphs import rows_like
     from residua.io.tables.predictions import check_output
 
-    check_output(output, (".html",), (model, nodes, polygons))
+    check_output(output, (".html",), (*models, nodes, polygons))
     if (x is None) != (y is None) or (x and nodes is None):
         raise ValueError("give --x and --y together, and with them --nodes, the table that has these columns.")
     with options.status():
         from residua.views.page.html import write_report
 
-        fitted = load_model(model, trust)
+        fitted, *rest = (load_model(model, trust) for model in models)
+        others = dict(zip(map(str, models[1:]), rest, strict=True))
         recipe = getattr(fitted, "recipe_", None)
         target = recipe.target if recipe else None
         if x is None and polygons is None and recipe is not None and recipe.positions:
@@ -116,7 +120,8 @@ def report(
                 x, y = recipe.positions
         table = None if nodes is None else rows_like(nodes, fitted.graph_, recipe, (x, y) if x and y else ())
         positions = None if table is None or not (x and y) else as_positions(table, (x, y))
-        write_report(fitted, output, title=title, target=target, nodes=table, positions=positions, polygons=polygons)
+        given: dict[str, Any] = {"positions": positions, "polygons": polygons, "others": others}
+        write_report(fitted, output, title=title, target=target, nodes=table, **given)
     typer.echo(f"{output}")
 
 

@@ -32,6 +32,7 @@ def compare(
     splits: Annotated[int, Option(min=1, help="How often labels are held out anew.")] = 5,
     split: Annotated[str, Option(help="random: single nodes held out. blocked: a connected ball of nodes.")] = "random",
     share: Annotated[float, Option(help="Share of the known labels that is held out.")] = 0.25,
+    field: Annotated[str, Option(help=f"Precision of the residuals: {options.FIELDS}")] = "normalised",
     seed: options.Seed = 0,
     as_json: options.Json = False,
     output: Annotated[
@@ -50,6 +51,7 @@ def compare(
         data = read_tables(tables.nodes, tables.edges, tables.columns)
         with options.name_labels(tables):
             asked: dict[str, Any] = {"splits": splits, "split": split, "share": share, "random_state": seed}
+            asked["field"] = field
             asked["bases"] = options.split_names(bases) or COMPARED
             found = run(data.features, data.y, data.graph, **asked, progress=count_on(advance))
     facts = options.facts_of(data)

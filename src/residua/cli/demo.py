@@ -30,15 +30,17 @@ class Demo:
     labelled: np.ndarray
 
     def picture(self, path: Path) -> None:
-        """Draw truth, base prediction, residual, correction and final prediction, as maps."""
+        """Draw truth, base prediction, residual, correction, final prediction and uncertainty, as maps."""
         base = self.model.base_.predict(self.data.graph, self.model.X_)
-        final = self.model.predict()
+        final, std = self.model.predict(return_std=True)
+        before, after = (f"R2 {self.scores[name].r2:.2f}" for name in ("base", "learned"))
         panels = {
             "truth": self.data.y,
-            "base prediction": base,
-            "residual at labelled counties": np.where(self.labelled, self.data.y - base, np.nan),
+            f"base prediction, {before}": base,
+            "residual at known counties": np.where(self.labelled, self.data.y - base, np.nan),
             "learned correction elsewhere": np.where(self.labelled, np.nan, final - base),
-            "final prediction": final,
+            f"final prediction, {after}": final,
+            "uncertainty elsewhere (std)": np.where(self.labelled, np.nan, std),
         }
         strip(self.data.nodes, panels, graph=self.data.graph, path=path, label="turnout")
 

@@ -25,6 +25,7 @@ def fit(
     tables: options.Tables,
     base: Annotated[str, Option(help=f"What explains a node by its features: {options.BASE_NAMES}.")] = "linear",
     correlation: Annotated[str, Option(help="What neighbours' residuals add: learned, propagate or none.")] = "learned",
+    field: Annotated[str, Option(help=f"Precision of the residuals: {options.FIELDS}")] = "normalised",
     training: Annotated[str, Option(help="Of networks: joint, post-hoc or paper.")] = "joint",
     ensemble: Annotated[int, Option(min=1, help="Of networks: members that are averaged.")] = 1,
     seed: options.Seed = 0,
@@ -44,7 +45,7 @@ def fit(
         check_output(output, (".residua",), (tables.nodes, tables.edges))
     if not find_base(base).features and tables.columns.features is None:
         tables = replace(tables, columns=replace(tables.columns, features=()))
-    parameters = {"base": base, "correlation": correlation, "training": training, "ensemble": ensemble}
+    parameters = {"base": base, "correlation": correlation, "training": training, "ensemble": ensemble, "field": field}
     parameters |= {"random_state": seed, "checkpoint": checkpoint, "device": device}
     if scheduler is not None:
         from residua.cli.scheduler import fit_on_cluster, lines
@@ -164,6 +165,9 @@ def describe_model(model: GraphRegressor, diagnosis: Diagnosis, base: str) -> di
         "correlation": model.correlation,
         "alpha": options.alpha_facts(model.alpha_, ends),
         "beta": model.beta_,
+        "field": model.field_.kind,
+        "field_in_words": diagnosis.field,
+        "smoothing": model.field_.smoothing,
         "p_value": diagnosis.p_value,
         **{name: summary[name] for name in kept},
         "r2_base": diagnosis.r2_base,
@@ -184,6 +188,8 @@ def fit_lines(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
         learned = alpha["lower"] is not None
         interval = f"95 % interval [{alpha['lower']:+.4f}, {alpha['upper']:+.4f}]" if learned else "not learned"
         yield "" if k else "Alpha", f"{name}: {alpha['value']:+.4f}, {interval}"
+    if found["field_in_words"]:
+        yield "Field", found["field_in_words"]
     if found["p_value"] is not None:
         yield "", f"no correlation at all: p {p_text(found['p_value'], equals='= ')}"
     yield from _coefficient_lines(found["coefficients"])

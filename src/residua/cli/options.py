@@ -27,6 +27,7 @@ _HELP = {name: f"{name} ({entry.help})" for name, entry in BASES.items()}
 BASE_NAMES = ", ".join(text for name, text in _HELP.items() if name not in NETWORKS)
 BASE_NAMES += f"; networks: {', '.join(_HELP[name] for name in NETWORKS)}"
 Output = partial(Option, "--output", "-o")
+FIELDS = "normalised, laplacian, or auto: the one with the better leave-one-out score."
 Seed = Annotated[int, Option(min=0, help="Seed of everything random.")]
 Json = Annotated[bool, Option("--json", help="Print JSON.")]
 Trust = Annotated[bool, Option("--trust", help="The file has trees, and I know where it comes from.")]
@@ -57,6 +58,7 @@ NAMES = {
     "source": "Column with one end of an edge; by default source, or the first.",
     "target_node": "Column with the other end; by default target, or the second.",
     "weight": "Column with the weights of the edges; by default all 1.",
+    "length": "Column with the lengths of the edges, whose weights are then 1 / length.",
     "edge_type": "Column with the types of the edges; by default there is one.",
     "missing": "Words that mean an empty cell, with commas: NA,n/a.",
     "thousands": "Mark between thousands, as in 358,001; by default none.",
@@ -154,7 +156,9 @@ def facts_of(data: NodeData) -> dict[str, Any]:
         "neighbours": data.neighbours,
         "isolates": report.isolates,
         "components": report.components,
-        "columns": {name: getattr(recipe, name) for name in ("id", "target", "source", "to", "weight", "edge_type")},
+        "columns": {
+            name: getattr(recipe, name) for name in ("id", "target", "source", "to", "weight", "edge_type", "length")
+        },
         "numbers": {name: {"median": m, "empty": filled.get(name, 0)} for name, m in recipe.medians.items()},
         "categories": {name: {"values": list(v), "empty": filled.get(name, 0)} for name, v in recipe.values.items()},
         "dates": {name: list(made_of) for name, made_of in recipe.dates.items()},
@@ -193,7 +197,9 @@ def fact_lines(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "Map", f"{' and '.join(facts['positions'])} are the positions of the nodes"
     unused = [f"{name} ({reason})" for name, reason in facts["left_out"].items()]
     if facts["edge_columns_left_out"]:
-        unused.append(f"of the edges: {', '.join(facts['edge_columns_left_out'])} (see --weight, --edge-type)")
+        unused.append(
+            f"of the edges: {', '.join(facts['edge_columns_left_out'])} (see --weight, --length, --edge-type)"
+        )
     if unused:
         yield "Left out", "; ".join(unused)
     yield from (("Note", text) for text in facts["notes"])

@@ -64,6 +64,8 @@ def check_options(given: Columns, parameters: dict[str, Any]) -> None:
         )
     for option, refused, remedy in (
         (f"correlation {correlation}", correlation != "learned", "leave out --scheduler."),
+        (f"field {parameters['field']}", parameters["field"] != "normalised", "on a cluster leave it out."),
+        ("length", given.length, "on a cluster give a column of weights: --weight."),
         ("edge-type", given.edge_type, "on a cluster all edges count alike: leave it out."),
         ("categorical", given.categorical, numbers),
         ("missing", given.missing, numbers),

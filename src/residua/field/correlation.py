@@ -15,6 +15,7 @@ import numpy as np
 from scipy.special import chdtrc, chdtri, ndtri
 
 from residua.field.alpha_interval import alpha_errors, log_beta_stderr, stderr_near_limit
+from residua.field.kinds import smoothing
 from residua.field.precision import A_MAX, ALPHA_MAX
 from residua.field.profile import Profile
 from residua.field.search import search
@@ -66,6 +67,9 @@ class CorrelationFit:
         of coefficients is where the restricted likelihood is highest.
     source : ProfileSource or None
         Where the likelihood can be asked again; intervals rest on the standard errors without it.
+    highest_degree : float or None
+        c of a Laplacian field: ``alpha`` is the share of its neighbours' mean that a node of that degree takes. None
+        for the normalised field.
     """
 
     alpha: dict[str, float]
@@ -84,6 +88,7 @@ class CorrelationFit:
     coefficient_covariance: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
     prior_variance: np.ndarray = field(default_factory=lambda: np.empty(0))
     source: ProfileSource | None = field(default=None, repr=False, compare=False)
+    highest_degree: float | None = None
 
     def interval(self, coverage: float = 0.95) -> dict[str, tuple[float, float]]:
         """Return the profile-likelihood interval of each alpha; an end at -1 or 1 is open."""
@@ -93,9 +98,27 @@ class CorrelationFit:
         drop = self.bartlett_factor * float(chdtri(1, 1 - coverage))
         return {name: self.source.interval(a, t, drop) for t, name in enumerate(self.alpha)}
 
+    @property
+    def smoothing(self) -> float | None:
+        """The a of the Laplacian field ``beta_0 (I + a (D - A))``; None for the normalised field."""
+        if self.highest_degree is None:
+            return None
+        return smoothing(next(iter(self.alpha.values())), self.highest_degree)
+
+    def smoothing_interval(self, coverage: float = 0.95) -> tuple[float, float]:
+        """Return the profile-likelihood interval of ``smoothing``; an infinite end is open."""
+        if self.highest_degree is None:
+            raise ValueError('the normalised field has no smoothing; fit with field="laplacian", or see interval().')
+        low, high = (smoothing(end, self.highest_degree) for end in self.interval(coverage)[next(iter(self.alpha))])
+        return low, high
+
     def summary(self) -> str:
         """Return the fit as a few lines of text."""
         lines = [f"Correlation of residuals at {self.n_labelled:,} labelled nodes", ""]
+        if self.smoothing is not None:
+            lines.append(
+                f"  smoothing a = {self.smoothing:.4g} of the Laplacian; highest degree {self.highest_degree:.4g}"
+            )
         for t, value in self.alpha.items():
             mc = f", Monte-Carlo error {self.alpha_mc_error[t]:.1g}" if self.alpha_mc_error[t] else ""
             digits = 4 if abs(value) < 0.999 else 6

@@ -11,6 +11,7 @@ from residua.caller import warn
 from residua.field.bartlett import bartlett_factor
 from residua.field.correlation import CorrelationFit, crowded, maximise_likelihood
 from residua.field.fold_fields import FoldFields
+from residua.field.kinds import LAPLACIAN, NORMALISED, check_field, field_graph, highest_degree
 from residua.field.likelihood import Likelihood
 from residua.field.observed import Observed
 from residua.field.profile import Profile
@@ -35,12 +36,22 @@ class Correlator:
         How log-determinants are computed.
     random_state : int
         Seed of the probes.
+    field : {"normalised", "laplacian"}
+        Which precision the correlation has.
     """
 
-    def __init__(self, graph: GraphLike, labelled: np.ndarray, logdet: str | Strategy = "auto", random_state: int = 0):
-        self.graph, self.labelled = graph, labelled
+    def __init__(
+        self,
+        graph: GraphLike,
+        labelled: np.ndarray,
+        logdet: str | Strategy = "auto",
+        random_state: int = 0,
+        field: str = NORMALISED,
+    ):
+        self.graph, self.labelled = field_graph(graph, field), labelled
+        self.highest_degree = highest_degree(graph) if field == LAPLACIAN else None
         self.logdet, self.random_state = logdet, random_state
-        self.likelihood = Likelihood(graph, labelled, logdet, random_state=random_state)
+        self.likelihood = Likelihood(self.graph, labelled, logdet, random_state=random_state)
         self._rough_ratio: Ratio | None = None  # with the probes that rough answers took
 
     def __repr__(self) -> str:
@@ -82,7 +93,7 @@ class Correlator:
         strategy = getattr(profile.ratio, "strategy", self.likelihood.strategy)  # a fit may have gone over to factors
         seen = Observed(self.graph, self.labelled, y, design, strategy, effort, steps, groups=groups)
         vars(seen)["profile"] = profile
-        return replace(found, source=seen)
+        return replace(found, source=seen, highest_degree=self.highest_degree)
 
     def objective(self, labelled: np.ndarray) -> Objective:
         """Return a training loss on the residuals at ``labelled``, a part of the labelled nodes."""
@@ -123,11 +134,12 @@ class Correlator:
             n_labelled=self.likelihood.n_labelled,
             alpha_mc_error=dict.fromkeys(self.graph.edge_types, 0.0),
             methods={"alpha, beta": "as training left them", "log-determinant": self.likelihood.ratio.method},
+            highest_degree=self.highest_degree,
         )
 
 
 def fit_correlation(
-    residual: Any, graph: Any, *, logdet: str | Strategy = "auto", random_state: int = 0
+    residual: Any, graph: Any, *, field: str = NORMALISED, logdet: str | Strategy = "auto", random_state: int = 0
 ) -> CorrelationFit:
     """Learn how strongly, and with which sign, residuals are shared along edges.
 
@@ -137,6 +149,9 @@ def fit_correlation(
         Residuals in the order of ``graph.nodes``, or a Series by id; NaN where unknown.
     graph : Graph
         The graph.
+    field : {"normalised", "laplacian"}
+        Which precision they have, ``beta (I - sum_t alpha_t S_t)`` or ``beta_0 (I + a (D - A))``, as in
+        ``GraphRegressor``.
     logdet : "auto" or Strategy
         "auto" (exact where cheap), ``Eigen()``, ``Cholesky()`` or ``Lanczos(probes, steps)``.
     random_state : int
@@ -156,4 +171,5 @@ def fit_correlation(
     """
     values, labelled = check_known_values(residual, graph, "residual")
     check_count(random_state, "random_state", 0)
-    return Correlator(graph, labelled, logdet, random_state)(values[labelled])
+    check_field(field)
+    return Correlator(graph, labelled, logdet, random_state, field)(values[labelled])

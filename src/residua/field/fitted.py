@@ -6,7 +6,7 @@ y = base(X) + r,    r ~ N(0, Gamma^-1),    Gamma = beta (I - sum_t alpha_t S_t)
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
 from typing import Any, Protocol
@@ -19,6 +19,7 @@ from residua.features import own_copy, same_features
 from residua.field.coefficients import Design
 from residua.field.conditional import Conditional
 from residua.field.correlation import CorrelationFit
+from residua.field.kinds import LAPLACIAN, NORMALISED, carried_over, field_graph, highest_degree, smoothing
 from residua.field.prediction import Prediction
 from residua.graph import Graph
 from residua.graph.graph import read_only, same_graph
@@ -26,6 +27,7 @@ from residua.graph.growth import features_of_grown, merely_numbered, positions_w
 from residua.linalg.workspace import Workspace, cached_property
 from residua.validation import check_features, check_graph, check_together, check_values
 
+MAPPINGS = ("alpha", "alpha_stderr", "log_scores")
 OWN_GRAPH = (
     "graph is that of the fit, which has its labels; leave graph out (y= by itself has labels that came later), or for "
     "other data give X, y and another graph."
@@ -121,6 +123,11 @@ class FittedField(Workspace):
     error_scale : float
         Errors at unlabelled nodes relative to those at labels that networks did not learn from: larger by what early
         stopping hides, smaller by what an average of networks spares.
+    kind : {"normalised", "laplacian"}
+        Which field: ``beta (I - sum_t alpha_t S_t)``, or ``beta_0 (I + a (D - A))``, of which alpha and beta are those
+        of a node of the highest degree.
+    log_scores : dict of float
+        Where kinds of fields were tried: the leave-one-out log score a label of each.
 
     Examples
     --------
@@ -145,15 +152,17 @@ class FittedField(Workspace):
     recipe: Any = None
     draws: int = 64
     error_scale: float = 1.0
+    kind: str = NORMALISED
+    log_scores: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "X", own_copy(self.X))
         object.__setattr__(self, "y", read_only(self.y))
-        for name in ("alpha", "alpha_stderr"):
+        for name in MAPPINGS:
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
     def __getstate__(self) -> dict[str, Any]:
-        return super().__getstate__() | {"alpha": dict(self.alpha), "alpha_stderr": dict(self.alpha_stderr)}
+        return super().__getstate__() | {name: dict(getattr(self, name)) for name in MAPPINGS}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -162,7 +171,8 @@ class FittedField(Workspace):
     def __repr__(self) -> str:
         alpha = {name: round(value, 4) for name, value in self.alpha.items()}
         labelled = f"{self.labelled.sum()} of {self.graph.n_nodes} nodes labelled"
-        return f"FittedField(base {self.base.name}, {labelled}, alpha {alpha}, beta {self.beta:.4g})"
+        kind = "" if self.kind == NORMALISED else f"{self.kind}, "
+        return f"FittedField(base {self.base.name}, {kind}{labelled}, alpha {alpha}, beta {self.beta:.4g})"
 
     @property
     def labelled(self) -> np.ndarray:
@@ -178,6 +188,18 @@ class FittedField(Workspace):
     def n_features(self) -> int:
         """Number of features."""
         return self.X.shape[1]
+
+    @property
+    def field_graph(self) -> Graph:
+        """The training graph as the field sees it: its normalised adjacency is S."""
+        return field_graph(self.graph, self.kind)
+
+    @property
+    def smoothing(self) -> float | None:
+        """The a of the Laplacian field; None of the normalised one."""
+        if self.kind != LAPLACIAN:
+            return None
+        return smoothing(next(iter(self.alpha.values())), highest_degree(self.graph))
 
     @property
     def propagated(self) -> bool:
@@ -350,10 +372,19 @@ class FittedField(Workspace):
 
     def _predicted(self, graph: Graph, X: Any, y: np.ndarray, design: Design | None = None) -> Prediction:
         base = self.base.predict(graph, X)
-        alpha = {name: self.alpha[name] for name in graph.edge_types}
+        alpha, beta = self.alpha_and_beta_on(graph)
         drawn: Any = {"draws": self.draws, "random_state": self.random_state}
-        conditional = Conditional(graph, ~np.isnan(y), alpha, self.beta, design=design, **drawn)
+        conditional = Conditional(field_graph(graph, self.kind), ~np.isnan(y), alpha, beta, design=design, **drawn)
         return Prediction(graph, y, base, y - base, conditional, self.marginal_variance)
+
+    def alpha_and_beta_on(self, graph: Graph) -> tuple[dict[str, float], float]:
+        """Return alpha and beta of the field on another graph: what is learned of a Laplacian is beta_0 and a."""
+        alpha = {name: self.alpha[name] for name in graph.edge_types}
+        if self.kind == NORMALISED or graph is self.graph:
+            return alpha, self.beta
+        ((name, value),) = alpha.items()
+        there, beta = carried_over(value, self.beta, highest_degree(self.graph), highest_degree(graph))
+        return {name: there}, beta
 
 
 def design_of(base: FittedBase, X: np.ndarray) -> Design | None:
@@ -363,35 +394,3 @@ def design_of(base: FittedBase, X: np.ndarray) -> Design | None:
         return None
     columns: Any = partial(base.design, X)
     return Design(columns, base.prior_variance, base.coefficients)
-
-
-def fixed_beta(
-    residual: np.ndarray, graph: Graph, y: np.ndarray, alpha: dict[str, float], design: Design | None
-) -> float:
-    """Return beta of residuals (|L|,) of labels y (n,), NaN where unknown, under an alpha that is given, 0 or 1.
-
-    ``design`` is the linear mean of the base, if it has one.
-    """
-    labelled = ~np.isnan(y)
-    conditional = Conditional(graph, labelled, alpha)
-    full = np.full(graph.n_nodes, np.nan)
-    full[labelled] = residual
-    q = conditional.quadratic_form(full)
-    size, n = graph.rows.sum(np.array([residual @ residual, len(residual)]))
-    highest, lowest = (sign * graph.rows.max((sign * y[labelled]).max(initial=-np.inf)) for sign in (1, -1))
-    rounding = n * float(max(1e-13 * (highest - lowest), 4e-15 * max(highest, -lowest))) ** 2
-    if size <= rounding or q <= 1e-13 * max(float(size), np.finfo(float).tiny):
-        raise ValueError(
-            f"the base leaves no residual at the {n:.0f} labels (a constant y, as many features as labels, or, "
-            "with propagation, one label in each component); "
-            "there is nothing to learn."
-        )
-    # Propagation leaves one free level on each component, a linear mean its coefficients without a prior.
-    free = 0
-    if conditional.improper:
-        free = graph.count_components(labelled)
-    elif design is not None:
-        columns = design.matrix()[labelled]
-        free = graph.rows.column_basis(columns[:, np.isinf(design.variance(columns.shape[1]))])[0].shape[1]
-        q += design.misfit
-    return max(float(n) - free, 1) / q

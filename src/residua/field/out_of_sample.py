@@ -49,7 +49,7 @@ def with_out_of_sample_beta(field: FittedField) -> FittedField:
 
 def _unseen(field: FittedField, members: np.ndarray, hidden: np.ndarray) -> tuple[float, float]:
     """Return 1 / beta and the root of c, as residuals ``members`` (k, |L|) at labels ``hidden`` (k, |L|) tell them."""
-    known = Conditional(field.graph, field.labelled, field.alpha, draws=DRAWS, random_state=field.random_state)
+    known = Conditional(field.field_graph, field.labelled, field.alpha, draws=DRAWS, random_state=field.random_state)
     residual = np.full((field.graph.n_nodes, len(members)), np.nan)
     residual[known.L] = members.T
     full = known.conditional_mean(residual)
@@ -57,7 +57,7 @@ def _unseen(field: FittedField, members: np.ndarray, hidden: np.ndarray) -> tupl
     misfit = known.rows.inner(full, pulled)
     degrees, square = np.zeros((2, len(members)))
     for k, V in enumerate(known.L[each] for each in hidden):
-        given = Conditional(field.graph, _without(field.labelled, V), field.alpha)
+        given = Conditional(field.field_graph, _without(field.labelled, V), field.alpha)
         learned = given.conditional_mean(residual[:, k])
         misfit[k] -= given.rows.inner(learned[:, None], given.G @ learned[:, None])[0]
         degrees[k] = len(V) - _new_levels(known, given)

@@ -157,6 +157,13 @@ class Prediction(Workspace):
         unseen = self.out_of_sample_labels
         return np.abs(self.expected_error[unseen]) / np.sqrt(self.leave_one_out.variance[unseen])
 
+    @property
+    def log_score(self) -> float:
+        """Mean log density of labels out of sample, each predicted from all the others."""
+        unseen = self.out_of_sample_labels
+        error, variance = self.expected_error[unseen], self.leave_one_out.variance[unseen]
+        return float(-0.5 * np.mean(error**2 / variance + np.log(2 * np.pi * variance)))
+
     @cached_property
     def decorrelated(self) -> np.ndarray:
         """(|L|,) residuals decorrelated by the field: white noise of variance 1 if it is right."""

@@ -89,6 +89,21 @@ def as_weights(values: Any, rows: int, place: Callable[[int], str] = "row {}".fo
     return weights
 
 
+def weights_of_lengths(values: Any, rows: int, place: Callable[[int], str] = "row {}".format) -> np.ndarray:
+    """Return one over each length, on the scale on which the mean is 1."""
+    column = as_column(values, "length", "with one number per row")
+    check_length("length", column, rows)
+    lengths = as_floats(column, "length", "give one real number per row")
+    row = first(~((lengths > 0) & np.isfinite(lengths)))
+    if row is not None:
+        raise ValueError(
+            f"length is {lengths[row]} at {place(row)}; lengths must be finite and above 0: give the least that counts "
+            "as one, np.maximum(length, least), or merge nodes at the same place."
+        )
+    nearness = lengths.min(initial=np.inf) / lengths  # up to 1, so that none is too large for floats
+    return nearness / nearness.mean() if len(nearness) else nearness
+
+
 def check_weights(weights: np.ndarray, name: str, place: Callable[[int], str]) -> None:
     """Refuse weights that are negative or not finite; ``place`` says where."""
     row = first(~((weights >= 0) & np.isfinite(weights)))

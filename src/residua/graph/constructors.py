@@ -25,6 +25,7 @@ class Constructors(ABC):
         type: Any = None,
         nodes: Any = None,
         *,
+        length: Any = None,
         self_loops: bool = True,
     ) -> Self:
         """Build from one row per edge.
@@ -39,6 +40,9 @@ class Constructors(ABC):
             Edge types; ``"edge"`` where left out.
         nodes : array_like of shape (n,), optional
             Ids of all nodes in the order wanted, isolated ones too; else those in source and target.
+        length : array_like of shape (edges,), optional
+            Distances between both ends, in place of weights: the weight is 1 / length, on the scale on which the mean
+            over the rows is 1.
         self_loops : bool, default True
             Keep edges from a node to itself, or drop them.
 
@@ -55,7 +59,7 @@ class Constructors(ABC):
         >>> graph.edge_types
         ('road', 'rail')
         """
-        return cls._from_edges(readers.read_edges(source, target, weight, type, nodes), self_loops)
+        return cls._from_edges(readers.read_edges(source, target, weight, type, nodes, length), self_loops)
 
     @classmethod
     def from_pandas(
@@ -67,6 +71,7 @@ class Constructors(ABC):
         type: Hashable | None = None,
         nodes: Any = None,
         *,
+        length: Hashable | None = None,
         self_loops: bool = True,
     ) -> Self:
         """Build from a table with one row per edge.
@@ -75,8 +80,8 @@ class Constructors(ABC):
         ----------
         edges : DataFrame
             The table.
-        source, target, weight, type : hashable
-            Names of its columns; of weight and type None, where there is none.
+        source, target, weight, type, length : hashable
+            Names of its columns; of weight, type and length None, where there is none. Lengths as in ``from_edges``.
         nodes : array_like of shape (n,), optional
             As in ``from_edges``.
         self_loops : bool, default True
@@ -94,7 +99,7 @@ class Constructors(ABC):
         >>> Graph.from_pandas(edges, "a", "b", weight="km").degree
         array([3., 7., 4.])
         """
-        columns = {"source": source, "target": target, "weight": weight, "type": type}
+        columns = {"source": source, "target": target, "weight": weight, "type": type, "length": length}
         return cls._from_edges(readers.read_pandas(edges, nodes, **columns), self_loops)
 
     @classmethod
@@ -213,14 +218,21 @@ class Constructors(ABC):
 
     @classmethod
     def from_geopandas(
-        cls, gdf: Any, how: str = "queen", *, k: int = 4, distance: float | None = None, islands: str = "warn"
+        cls,
+        gdf: Any,
+        how: str = "queen",
+        *,
+        k: int = 4,
+        distance: float | None = None,
+        islands: str = "warn",
+        length: bool = False,
     ) -> Self:
         """Build from the places of a map, joined where they touch or are near; needs the extra ``geo``.
 
         Ids are the index of ``gdf``: of a file just read, set it by ``gdf.set_index("id")``. Every edge has weight
-        1. Of ``how="queen"`` and ``"rook"``, polygons touch where they have vertices in common, as in libpysal. For
-        ``"knn"`` and ``"distance"`` a place is where its centroid is; where coordinates are degrees
-        (``gdf.crs.is_geographic``), distances are along the Earth's surface.
+        1, unless ``length`` is asked for. Of ``how="queen"`` and ``"rook"``, polygons touch where they have vertices in
+        common, as in libpysal. For ``"knn"`` and ``"distance"`` a place is where its centroid is; where coordinates are
+        degrees (``gdf.crs.is_geographic``), distances are along the Earth's surface.
 
         Parameters
         ----------
@@ -236,6 +248,8 @@ class Constructors(ABC):
             a neighbour.
         islands : {"warn", "keep", "nearest"}
             Places without a neighbour: named in a warning, left so without one, or joined to their nearest place.
+        length : bool, default False
+            Whether near neighbours count for more: weights are 1 / distance of the centroids, as in ``from_edges``.
 
         Returns
         -------
@@ -252,7 +266,7 @@ class Constructors(ABC):
                [1., 0., 1.],
                [0., 1., 0.]])
         """
-        return cls._from_edges(places.read_geopandas(gdf, how, k, distance, islands), True)
+        return cls._from_edges(places.read_geopandas(gdf, how, k, distance, islands, length), True)
 
     @classmethod
     def _from_edges(cls, edges: Edges, self_loops: bool) -> Self:

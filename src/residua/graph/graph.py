@@ -23,6 +23,7 @@ from residua.graph.adjacency import CSR
 from residua.graph.alignment import align, refuse_unset_index
 from residua.graph.constructors import Constructors
 from residua.graph.edge_attributes import entry_attributes
+from residua.graph.evened import evened_matrices
 from residua.graph.ids import as_ids, find_ids, first, show
 from residua.graph.report import GraphReport, as_mask
 from residua.linalg import Rows, Sparse, order
@@ -201,6 +202,13 @@ class Graph(Constructors, Workspace):
     def count_components(self, labelled: np.ndarray) -> int:
         """Count the components that have a label."""
         return len(np.unique(self.components[labelled]))
+
+    @cached_property
+    def evened(self) -> Graph:
+        """The graph whose normalised adjacency is ``I - (D - A) / c``: self-loops give all nodes the highest degree."""
+        graph = self._from_csr(self.nodes, evened_matrices(self))
+        vars(graph).update(components=self.components, near_order=self.near_order)
+        return graph
 
     @cached_property
     def near_order(self) -> np.ndarray | None:

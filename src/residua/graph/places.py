@@ -14,7 +14,7 @@ from scipy.spatial import KDTree
 
 from residua.caller import warn
 from residua.extras import needs
-from residua.graph.adjacency import EdgeList, Edges, Symmetry
+from residua.graph.adjacency import EdgeList, Edges, Symmetry, weights_of_lengths
 from residua.graph.ids import as_nodes, node_array, show
 from residua.graph.readers import ONE_TYPE
 
@@ -25,7 +25,7 @@ MOST_PAIRS = 200_000_000  # that a distance may join
 SHOWN = 10  # islands that a warning names
 
 
-def read_geopandas(gdf: Any, how: str, k: int, distance: float | None, islands: str) -> Edges:
+def read_geopandas(gdf: Any, how: str, k: int, distance: float | None, islands: str, length: bool = False) -> Edges:
     """Read the rows of a GeoDataFrame, or the entries of a GeoSeries, as places."""
     if not hasattr(gdf, "geometry"):
         raise TypeError(f"gdf is {type(gdf).__name__}, not a GeoDataFrame; make one with geopandas.read_file(path).")
@@ -48,7 +48,15 @@ def read_geopandas(gdf: Any, how: str, k: int, distance: float | None, islands: 
         source, target = np.r_[source, without], np.r_[target, nearest]
     # A pair may come from either end, or from both; it is one edge of weight 1.
     low, high = np.unique(np.sort(np.stack([source, target]), axis=0), axis=1)
-    return Edges(nodes, {ONE_TYPE: EdgeList(low, high, None)}, Symmetry("rows"))
+    weights = _nearness(_centres(geometry, degrees), low, high, nodes) if length else None
+    return Edges(nodes, {ONE_TYPE: EdgeList(low, high, weights)}, Symmetry("rows"))
+
+
+def _nearness(centres: np.ndarray, low: np.ndarray, high: np.ndarray, nodes: np.ndarray) -> np.ndarray:
+    """Return the weights of distances; those along the surface of the sphere are arcs over the chords in space."""
+    apart = np.linalg.norm(centres[low] - centres[high], axis=1)
+    arcs = 2 * np.arcsin(np.minimum(apart / 2, 1)) if centres.shape[1] == 3 else apart
+    return weights_of_lengths(arcs, len(low), lambda row: f"({show(nodes[low[row]])}, {show(nodes[high[row]])})")
 
 
 def _check_geometry(geometry: np.ndarray, nodes: np.ndarray, how: str) -> None:

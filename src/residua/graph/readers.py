@@ -11,18 +11,23 @@ import scipy.sparse as sp
 
 from residua.caller import warn
 from residua.graph import adjacency
-from residua.graph.adjacency import EdgeList, Edges, Symmetry, as_weights
+from residua.graph.adjacency import EdgeList, Edges, Symmetry, as_weights, weights_of_lengths
 from residua.graph.alignment import align, check_one_index, has_ids
 from residua.graph.ids import as_nodes, node_array, positions
 
 ONE_TYPE = "edge"
 
 
-def read_edges(source: Any, target: Any, weight: Any, type: Any, nodes: Any) -> Edges:
+def read_edges(source: Any, target: Any, weight: Any, type: Any, nodes: Any, length: Any = None) -> Edges:
     """Read one row per edge."""
-    check_one_index({"source": source, "target": target, "weight": weight, "type": type})
+    check_one_index({"source": source, "target": target, "weight": weight, "type": type, "length": length})
+    if weight is not None and length is not None:
+        raise ValueError(
+            "weight and length are both given; a length makes a weight, 1 / length: leave one of them out."
+        )
     order, i, j = positions(source, target, nodes)
-    rows = EdgeList(i, j, None if weight is None else as_weights(weight, len(i)))
+    weights = weights_of_lengths(length, len(i)) if length is not None else None
+    rows = EdgeList(i, j, weights if weight is None else as_weights(weight, len(i)))
     types = {ONE_TYPE: rows} if type is None else adjacency.split_types(rows, type)
     return Edges(order, types, Symmetry("rows"), nodes is None)
 

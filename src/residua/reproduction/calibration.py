@@ -16,7 +16,7 @@ from residua.atomic import write_atomically
 from residua.diagnosis import LEVELS
 from residua.model_selection import SPLITS, held_out
 from residua.reproduction import sets
-from residua.reproduction.forecasts import GPBOOST, METHODS, gpboost_installed
+from residua.reproduction.forecasts import GPBOOST, METHODS, THIRDS, gpboost_installed
 from residua.reproduction.provenance import footer
 from residua.reproduction.registry import Options, Result, chosen
 from residua.reproduction.runs import QUICK, Advance, Record, Task, Values, read, run
@@ -29,14 +29,18 @@ NOTES = (
     "Coverage: share of the held-out labels inside the interval, in per cent, for intervals of 50, 80, 90 and 95 %; "
     "mean over seeds, and over data sets where several are taken together. A quarter of the labels is held out, single "
     "nodes (random) or a connected ball (blocked).",
-    "C-linear: linear base on hop features with the learned correlation. C-hops: the default network, 200 epochs, one "
-    "member. Both with Gaussian and with conformal intervals. GNN: GraphSAGE-mean without correlation, 200 epochs, "
+    "C-linear: linear base on hop features with the learned correlation; with field=auto, of the normalised field and "
+    "the Laplacian that with the better leave-one-out log score (edges of several types have the normalised one). "
+    "C-trees: boosted trees on hop features, grown through the likelihood. C-hops: the default network, 200 epochs, "
+    "one member. All with Gaussian and with conformal intervals. GNN: GraphSAGE-mean without correlation, 200 epochs, "
     "split-conformal: one width for all nodes, from the residuals of 15 % of the known labels that were kept out of "
     "its training. GPBoost: linear mean of hop features and a Matern 3/2 process over coordinates (Vecchia), Gaussian "
     "intervals; for data with coordinates, and nodes that have them.",
     "CRPS and NLL (lower is better): CRPS of the conformal forecast is that of mean plus std times the scores of the "
     "labels left out, of either sign; NLL is that of a normal with the same mean and std, so both kinds share it. The "
     "std of GNN is the root mean square of its residuals.",
+    "Small / large: the third of the held-out labels whose predicted standard deviation is smallest, and that where it "
+    "is largest; GNN has one for all.",
     "Marked *: labels are -1 or +1. They are a matter of classification, and treated as numbers: an interval covers "
     "one label, both or none, so its coverage moves in jumps.",
     "diagnose() warns: share of the fits whose diagnosis says that Gaussian intervals are off (any of the four), and "
@@ -81,7 +85,7 @@ def tasks(options: Options, methods: Sequence[str]) -> list[Task]:
     return [
         Task("calibration", dataset, method, seed, split + mark)
         for seed in options.all_seeds
-        for dataset in sets.asked(options)
+        for dataset in sets.asked(options, sets.ELEVEN)
         for method in methods
         for split in SPLITS
     ]
@@ -145,15 +149,25 @@ def blocks(found: Found) -> Iterator[str]:
     yield markdown_table(head, body)
     for split in dict.fromkeys(split for split, *_ in found):
         yield f"## {split.capitalize()} splits"
-        yield from ("Coverage of 50 / 80 / 90 / 95 % intervals", _by_set(found, split, _coverages))
-        yield from ("CRPS", _by_set(found, split, lambda runs: _mean(runs, "crps")))
-        yield from ("NLL", _by_set(found, split, lambda runs: _mean(runs, "nll"), once=True))
-        yield from ("Mean width of 90 % intervals", _by_set(found, split, lambda runs: _mean(runs, "width")))
-        yield from ("diagnose() warns: Gaussian intervals off; labels missing by region", _warned(found, split))
+        for title, table in _tables(found, split):
+            if table:
+                yield from (title, table)
+
+
+def _tables(found: Found, split: str) -> Iterator[tuple[str, str]]:
+    """The tables of one kind of splits, with their titles; empty where no record has what they tell of."""
+    yield "Coverage of 50 / 80 / 90 / 95 % intervals", _by_set(found, split, _coverages)
+    yield "CRPS", _by_set(found, split, lambda runs: _mean(runs, "crps"))
+    yield "NLL", _by_set(found, split, lambda runs: _mean(runs, "nll"), once=True)
+    yield "Mean width of 90 % intervals", _by_set(found, split, lambda runs: _mean(runs, "width"))
+    yield "Mean width of 95 % intervals", _by_set(found, split, lambda runs: _mean(runs, "width95"))
+    title = "Coverage of 90 % intervals where the predicted standard deviation is small / large"
+    yield title, _by_set(found, split, _by_scale)
+    yield "diagnose() warns: Gaussian intervals off; labels missing by region", _warned(found, split)
 
 
 def _by_set(found: Found, split: str, cell: Callable[[Sequence[Values]], str], once: bool = False) -> str:
-    """Tabulate data sets down, methods across; ``once`` gives one column to both kinds of a method."""
+    """Tabulate data sets down, methods across; ``once`` gives one column to both kinds of a method. Empty if all is."""
     across = columns(found)
     if once:
         across = list({method: (method, kind) for method, kind in reversed(across)}.values())[::-1]
@@ -162,7 +176,7 @@ def _by_set(found: Found, split: str, cell: Callable[[Sequence[Values]], str], o
     for dataset in dict.fromkeys(dataset for s, dataset, *_ in found if s == split):
         runs = [found.get((split, dataset, method, kind)) for method, kind in across]
         body.append([_shown(dataset), *(cell(one) if one else "" for one in runs)])
-    return markdown_table(head, body)
+    return markdown_table(head, body) if any(text for _, *cells in body for text in cells) else ""
 
 
 def _shown(dataset: str) -> str:
@@ -174,7 +188,16 @@ def _coverages(runs: Sequence[Values]) -> str:
 
 
 def _mean(runs: Sequence[Values], name: str) -> str:
-    return f"{np.mean([values[name] for values in runs]):.3f}"
+    """The mean of a score over the seeds; empty where a run has no such score."""
+    return f"{np.mean([values[name] for values in runs]):.3f}" if all(name in values for values in runs) else ""
+
+
+def _by_scale(runs: Sequence[Values]) -> str:
+    """Shares inside, in the thirds of the labels of smallest and largest standard deviation; empty where all agree."""
+    if any(THIRDS[0] not in values for values in runs):
+        return ""
+    shares = (np.mean([values[name][0] / values[name][1] for values in runs]) for name in (THIRDS[0], THIRDS[-1]))
+    return " / ".join(f"{100 * share:.1f}" for share in shares)
 
 
 def _warned(found: Found, split: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module, metadata
 from importlib.util import find_spec
 from typing import Any
@@ -25,6 +26,7 @@ from residua.reproduction.runs import Values
 CALIBRATION = 0.15  # share of the known labels that split-conformal intervals keep for their residuals
 PLACES = (("longitude", "latitude"), ("x", "y"), ("row", "column"))
 GPBOOST = "GPBoost"
+THIRDS = ("quiet", "middle", "loud")  # of the labels, by the standard deviation of their forecast
 
 
 @dataclass(frozen=True)
@@ -46,9 +48,19 @@ class Forecast:
             "labels": len(y),
             "inside": [int((z <= self.width(level)).sum()) for level in LEVELS],
             "width": float(2 * self.width(0.9) * self.std.mean()),
+            "width95": float(2 * self.width(0.95) * self.std.mean()),
             "crps": self._crps(y),
             "nll": metrics.gaussian_nll(y, self.mean, self.std),
+            **self._by_scale(z <= self.width(0.9)),
         }
+
+    def _by_scale(self, inside: np.ndarray) -> Values:
+        """Labels inside of 90 % intervals, of how many, in the thirds of smallest and of largest standard deviation."""
+        if np.ptp(self.std) <= 1e-9 * self.std.max():
+            return {}
+        thirds = np.array_split(np.argsort(self.std, kind="stable"), 3)
+        counts = {name: [int(inside[rows].sum()), len(rows)] for name, rows in zip(THIRDS, thirds, strict=True)}
+        return {name: counts[name] for name in (THIRDS[0], THIRDS[-1])}
 
     def _crps(self, y: np.ndarray) -> float:
         if self.scores is None:
@@ -64,10 +76,18 @@ def of_model(model: GraphRegressor, hidden: np.ndarray) -> dict[str, Forecast]:
     return {"gaussian": Forecast(mean, std), "conformal": Forecast(mean, std, own.scores)}
 
 
-def correlated_linear(data: Dataset, hidden: np.ndarray, seed: int, quick: bool) -> dict[str, Values]:
+def correlated_linear(
+    data: Dataset, hidden: np.ndarray, seed: int, quick: bool, field: str = "normalised"
+) -> dict[str, Values]:
     """A linear base on hop features, with the learned correlation."""
     hops = NeighbourFeatures().fit_transform(data.X, graph=data.graph)
-    return _of_correlated(GraphRegressor("linear", random_state=seed), hops, data, hidden)
+    return _of_correlated(GraphRegressor("linear", random_state=seed, field=field), hops, data, hidden)
+
+
+def correlated_trees(data: Dataset, hidden: np.ndarray, seed: int, quick: bool) -> dict[str, Values]:
+    """Boosted trees on hop features, with the learned correlation."""
+    hops = NeighbourFeatures().fit_transform(data.X, graph=data.graph)
+    return _of_correlated(GraphRegressor("trees", random_state=seed), hops, data, hidden)
 
 
 def correlated_hops(data: Dataset, hidden: np.ndarray, seed: int, quick: bool) -> dict[str, Values]:
@@ -79,7 +99,7 @@ def _of_correlated(model: GraphRegressor, X: Any, data: Dataset, hidden: np.ndar
     model.fit(X, np.where(hidden, np.nan, data.y), graph=data.graph)
     found = {name: forecast.judged(data.y[hidden]) for name, forecast in of_model(model, hidden).items()}
     diagnosis = model.diagnose()
-    found["gaussian"] |= {"off": list(diagnosis.off), "remote": diagnosis.remote}
+    found["gaussian"] |= {"off": list(diagnosis.off), "remote": diagnosis.remote, "field": model.field_.kind}
     return found
 
 
@@ -147,6 +167,8 @@ def gpboost_installed() -> bool:
 Method = Callable[[Dataset, np.ndarray, int, bool], dict[str, Values]]
 METHODS: dict[str, Method] = {
     "C-linear": correlated_linear,
+    "C-linear, field=auto": partial(correlated_linear, field="auto"),
+    "C-trees": correlated_trees,
     "C-hops": correlated_hops,
     "GNN": split_conformal,
     GPBOOST: gaussian_process,

@@ -19,7 +19,6 @@ from scipy.spatial import cKDTree
 
 from residua import Graph, GraphRegressor, Network, metrics
 from residua.atomic import write_atomically
-from residua.datasets import load_elect80
 from residua.field.conditional import Conditional
 from residua.intervals import gaussian_width
 from residua.model_selection import held_out
@@ -30,7 +29,7 @@ from residua.reproduction.runs import QUICK, Advance, Record, Task, Values, run
 from residua.reproduction.summary import markdown_table
 
 SIMULATED = tuple(f"{kind}-{labels}" for labels in (130, 1000) for kind in ("model", "noise", "directed"))
-SETS = (*SIMULATED, *sets.SETS, "elect80")
+SETS = (*SIMULATED, *sets.ELEVEN)
 METHODS = {"hops": 1, "hops x 5": 5}  # and their members
 NODES = {130: 400, 1000: 2000, 40: 100}  # of a simulated graph, by labels
 DRAWS = 5  # of simulated data for each split of real data
@@ -116,7 +115,7 @@ def _problem(task: Task) -> Problem:
     kind, _, labels = task.dataset.partition("-")
     if labels.isdecimal():
         return simulate(kind, int(labels), task.seed)
-    data = load_elect80() if task.dataset == "elect80" else sets.load(task.dataset, task.seed)
+    data = sets.load(task.dataset, task.seed)
     rng = np.random.default_rng([task.seed, 2])
     hidden = held_out(data.graph, ~np.isnan(data.y), "random", SHARE, rng)
     return Problem(data.graph, data.X, data.y, hidden)

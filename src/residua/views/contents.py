@@ -27,6 +27,14 @@ FIELDS = {
     "final prediction": "final",
     "uncertainty": "std",
 }
+# What a report offers beside them.
+MORE = {
+    "lower end of the interval": "lower",
+    "upper end of the interval": "upper",
+    "width of the interval": "width",
+    "error without the neighbours": "base_error",
+    "error with the neighbours": "error",
+}
 
 
 class Contents:
@@ -85,10 +93,61 @@ class Contents:
         return np.where(self.asked, self.own.left_out_std, np.nan)
 
     @cached_property
-    def interval(self) -> tuple[np.ndarray, np.ndarray]:
-        """Ends of the conformal interval of ``COVERAGE``, where there is something to predict."""
-        width = self.model.interval_width(COVERAGE) * self.std
-        return self.final - width, self.final + width
+    def half_width(self) -> np.ndarray:
+        """Half the width of the interval of ``COVERAGE``, where there is something to predict."""
+        return self.model.interval_width(COVERAGE) * self.std
+
+    @property
+    def lower(self) -> np.ndarray:
+        """Lower ends of these intervals."""
+        return self.final - self.half_width
+
+    @property
+    def upper(self) -> np.ndarray:
+        """Upper ends of these intervals."""
+        return self.final + self.half_width
+
+    @property
+    def width(self) -> np.ndarray:
+        """Widths of these intervals."""
+        return 2 * self.half_width
+
+    @property
+    def covered(self) -> float:
+        """Share of the known labels inside the interval around what the others say of them."""
+        return float(np.mean(self.own.scores <= self.model.interval_width(COVERAGE)))
+
+    @property
+    def base_error(self) -> np.ndarray:
+        """Size of the error of the base by itself, out of sample, at known nodes."""
+        return np.abs(self.truth - self.base_out_of_fold)
+
+    @property
+    def error(self) -> np.ndarray:
+        """Size of the leave-one-out error at known nodes."""
+        return np.abs(self.truth - self.corrected)
+
+    @property
+    def left_out_mean(self) -> np.ndarray:
+        """Predictions of known labels from all the others, NaN elsewhere."""
+        return self.own.left_out
+
+    @property
+    def every_half_width(self) -> np.ndarray:
+        """Half the width of the interval at every node; at known ones, that around what the other labels say."""
+        return self.own.left_out_std * self.model.interval_width(COVERAGE)
+
+    @cached_property
+    def beyond(self) -> np.ndarray:
+        """(n,) bool: nodes with a number among their features below or above all those at known labels."""
+        X, known = self.model.X_, self.own.known
+        numbers = X.select_dtypes("number").to_numpy(float) if hasattr(X, "select_dtypes") else X
+        if not isinstance(numbers, np.ndarray) or not numbers.size:
+            return np.zeros(self.graph.n_nodes, bool)
+        seen = numbers[known]
+        with np.errstate(invalid="ignore"):
+            low, high = np.fmin.reduce(seen, axis=0), np.fmax.reduce(seen, axis=0)
+            return np.asarray(((numbers < low) | (numbers > high)).any(axis=1))
 
     @cached_property
     def corrected(self) -> np.ndarray:
@@ -128,3 +187,9 @@ def moran_cloud(values: np.ndarray, graph: Graph) -> tuple[np.ndarray, np.ndarra
 def layers(contents: Contents) -> dict[str, np.ndarray]:
     """Return the pictures of the paper's figure 2, and the uncertainty, by their titles."""
     return {title: getattr(contents, field) for title, field in FIELDS.items()}
+
+
+def more_layers(contents: Contents) -> dict[str, np.ndarray]:
+    """Return ends and widths of intervals, and sizes of errors, by title: those of which there are any."""
+    found = {title: getattr(contents, field) for title, field in MORE.items()}
+    return {title: column for title, column in found.items() if np.isfinite(column).any()}

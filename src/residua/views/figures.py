@@ -1,15 +1,12 @@
 """Node maps: values on the nodes of a graph, side by side on shared colour scales.
 
-Predictions share one sequential scale; residuals and corrections share one diverging scale centred on 0.
 Unknown nodes (NaN) are small and grey. matplotlib is imported when a picture is drawn, and pyplot never: no
 global figure is touched, and no display is needed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +16,7 @@ from scipy.spatial import KDTree
 
 from residua.arrays import as_floats
 from residua.graph.alignment import align, align_together, check_one_index
+from residua.views.scales import CLIP, SEQUENTIAL, Scale, shared_scales
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,33 +31,12 @@ if TYPE_CHECKING:
 
 __all__ = ["draw_nodes", "strip"]
 
-SEQUENTIAL = "viridis"
-# Blue to red through sand: white would vanish on the page, and grey means unknown.
-DIVERGING = ("#173f7a", "#3f83bf", "#9cc7de", "#efe3bd", "#f0ac7d", "#cf5f47", "#861a2b")
 UNKNOWN = "#d6d6d6"
 EDGE = "#9a9a9a"
 INK = "#333333"
 BLUE, GREY = "#2a5f9e", "#8a8f98"  # with the neighbours, and without
 DPI = 150
 MAX_EDGES = 200_000
-
-
-@dataclass(frozen=True)
-class Scale:
-    """A colour scale shared by several panels: from low to high, and which ends stand for more."""
-
-    low: float
-    high: float
-    cmap: str | Colormap
-    extend: str = "neither"
-
-    @cached_property
-    def palette(self) -> list[str]:
-        """Colours from low to high, as HTML writes them."""
-        from matplotlib import colormaps
-        from matplotlib.colors import to_hex
-
-        return [to_hex(colour) for colour in colormaps.get_cmap(self.cmap)(np.linspace(0, 1, 128))]
 
 
 def strip(
@@ -71,7 +48,7 @@ def strip(
     diverging: Collection[str] | None = None,
     label: str = "",
     width: float = 11.0,
-    clip: float = 0.01,
+    clip: float = CLIP,
     geographic: bool | None = None,
     shapes: Mapping[int, Any] | None = None,
 ) -> Figure:
@@ -237,7 +214,7 @@ def draw_areas(ax: Axes, shapes: Mapping[int, Any], values: Array, **look: Any) 
     return areas
 
 
-# The page: frames, scales, bars.
+# The page: frames and bars.
 
 
 def _frames(count: int, width: float, ratio: float) -> tuple[Figure, list[tuple[Axes, Axes]]]:
@@ -275,47 +252,6 @@ def _colour_bar(bar: Axes, dots: PathCollection, scale: Scale, label: str, key: 
     if key:
         bar.text(1.12, 0.5, "\N{BLACK CIRCLE}", color=UNKNOWN, **words)
         bar.text(1.21, 0.5, "no value", color=INK, **words)
-
-
-def shared_scales(values: Mapping[str, Array], diverging: Collection[str] | None, clip: float) -> dict[str, Scale]:
-    """Return the scale of each title: one for the panels centred on 0, one for all others."""
-    if diverging is None:
-        diverging = {t for t in values if "residual" in t.casefold() or "correction" in t.casefold()}
-    unknown = set(diverging) - set(values)
-    if unknown:
-        raise ValueError(f"diverging names {sorted(unknown)}, not among the panels {list(values)}.")
-    centred = centred_scale([column for title, column in values.items() if title in diverging], clip)
-    plain = plain_scale([column for title, column in values.items() if title not in diverging], clip)
-    return {title: centred if title in diverging else plain for title in values}
-
-
-def plain_scale(columns: Iterable[Array], clip: float, cmap: str | Colormap = SEQUENTIAL) -> Scale:
-    values = _pool(columns)
-    if not len(values):
-        return Scale(0, 1, cmap)
-    low, high = np.quantile(values, clip, method="lower"), np.quantile(values, 1 - clip, method="higher")
-    if low == high:
-        low, high = low - 0.5, high + 0.5
-    return Scale(low, high, cmap, _extend(values, low, high))
-
-
-def centred_scale(columns: Iterable[Array], clip: float) -> Scale:
-    from matplotlib.colors import LinearSegmentedColormap
-
-    values = _pool(columns)
-    reach = (np.quantile(np.abs(values), 1 - 2 * clip, method="higher") if len(values) else 0) or 1.0
-    colours = LinearSegmentedColormap.from_list("residua", DIVERGING)
-    return Scale(-reach, reach, colours, _extend(values, -reach, reach))
-
-
-def _extend(values: Array, low: float, high: float) -> str:
-    """The ends of a colour bar that stand for values beyond it, in matplotlib's words."""
-    return ("neither", "min", "max", "both")[int((values < low).any()) + 2 * int((values > high).any())]
-
-
-def _pool(columns: Iterable[Array]) -> Array:
-    values = np.concatenate([*columns, np.empty(0)])
-    return values[~np.isnan(values)]
 
 
 # One map: view, dots, edges.

@@ -16,7 +16,7 @@ from residua.bases.progress import progress
 from residua.bases.trees.bins import Bins
 from residua.bases.trees.boosting import Problem, Settings
 from residua.bases.trees.columns import Columns
-from residua.bases.trees.kernels import CODES, add_trees
+from residua.bases.trees.kernels import CODES, add_contributions, add_trees
 from residua.bases.trees.training import Training, train
 from residua.graph import Graph
 
@@ -53,6 +53,14 @@ class Ensemble:
         for k in range(len(out)):
             add_trees(codes, self.feature[k], self.tables[k], self.children[k], self.values[k], out[k])
         return out
+
+    def contributions(self, codes: np.ndarray, Z: np.ndarray) -> np.ndarray:
+        """Return what each column adds to the mean prediction of the boosters (n, d), relative to the rows' average."""
+        linear = Z[:, 1:] * self.theta[:, 1:].mean(axis=0)
+        out = np.ascontiguousarray((linear - linear.mean(axis=0)) * len(self.theta))
+        for k in range(len(self.theta)):
+            add_contributions(codes, self.feature[k], self.tables[k], self.children[k], self.values[k], out)
+        return out / len(self.theta)
 
 
 class TreesBase(Base):
@@ -150,6 +158,11 @@ class TreesBase(Base):
         """Return the predictions (m, n) of each booster."""
         numbers = self.columns.numbers(X)
         return self._scaled(self.ensemble.predict(self.bins.codes(numbers), self._linear(numbers)))
+
+    def contributions(self, X: Any) -> np.ndarray:
+        """Return what each feature adds to the predictions (n, d), relative to their average: the splits on its way."""
+        numbers = self.columns.numbers(X)
+        return self.y_spread * self.ensemble.contributions(self.bins.codes(numbers), self._linear(numbers))
 
 
 def _folds(task: Task) -> tuple[np.ndarray, int]:

@@ -179,3 +179,41 @@ def add_trees(
             while node >= 0:
                 node = children[t, node, 0 if tables[t, node, codes[i, feature[t, node]]] else 1]
             out[i] += values[t, -node - 1]
+
+
+@compiled
+def add_contributions(
+    codes: np.ndarray,
+    feature: np.ndarray,
+    tables: np.ndarray,
+    children: np.ndarray,
+    values: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """Add to out (n, d) what each split on the way of each row of codes changes: the mean behind it less that before.
+
+    Means are over the rows of codes, of what trees (T, splits) with leaf values (T, leaves) say of them.
+    """
+    leaf = np.empty(len(codes), np.int64)
+    for t in range(len(feature)):
+        if feature[t, 0] < 0:
+            continue
+        find_leaves(codes, feature[t], tables[t], children[t], leaf)
+        ends, total = np.zeros(values.shape[1]), np.zeros(len(feature[t]))
+        for i in range(len(codes)):
+            ends[leaf[i]] += 1
+        count = np.zeros(len(feature[t]))
+        for node in range(len(feature[t]) - 1, -1, -1):  # a split comes before those behind it
+            for side in range(2):
+                if feature[t, node] >= 0:
+                    child = children[t, node, side]
+                    count[node] += count[child] if child >= 0 else ends[-child - 1]
+                    total[node] += total[child] if child >= 0 else ends[-child - 1] * values[t, -child - 1]
+        for i in range(len(codes)):
+            node, before = 0, total[0] / count[0]
+            while node >= 0:
+                j = feature[t, node]
+                node = children[t, node, 0 if tables[t, node, codes[i, j]] else 1]
+                after = total[node] / count[node] if node >= 0 else values[t, -node - 1]
+                out[i, j] += after - before
+                before = after

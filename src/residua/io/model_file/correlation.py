@@ -12,6 +12,7 @@ from residua.bases.base import mean_where
 from residua.bases.trees.base import TreesBase
 from residua.field import CorrelationFit
 from residua.field.fitted import FittedField
+from residua.field.kinds import LAPLACIAN, highest_degree
 from residua.field.observed import Observed
 from residua.io.model_file.container import damaged
 from residua.io.model_file.values import Arrays, Table, plain_or_none
@@ -57,6 +58,7 @@ def unpack_correlation(table: Table, field: FittedField, arrays: Arrays) -> Corr
         alpha_mc_error=table.numbers("alpha_mc_error", field.graph.edge_types),
         methods=dict(methods),
         note=table.need("note", str) if "note" in table else "",
+        highest_degree=highest_degree(field.graph) if field.kind == LAPLACIAN else None,
         coefficients=arrays.take("correlation.coefficients", (columns,)),
         coefficient_covariance=arrays.take("correlation.covariance", (columns, columns)) / factor,
         prior_variance=np.full(columns, np.inf) if prior is None else prior,
@@ -75,7 +77,7 @@ def _unpack_effort(table: Table, field: FittedField, design: np.ndarray | None, 
     values, Z = (_correlated(field), None) if design is None else (field.y[L], design[L])
     done = () if probes is None or not isinstance(strategy, Lanczos) else (probes, strategy.steps)
     groups = getattr(field.base, "groups", None)
-    return Observed(field.graph, L, values, Z, strategy, done, -1 if steps is None else steps, restricted, groups)
+    return Observed(field.field_graph, L, values, Z, strategy, done, -1 if steps is None else steps, restricted, groups)
 
 
 def _correlated(field: FittedField) -> np.ndarray:

@@ -25,6 +25,7 @@ from residua.bases.trees.base import TreesBase
 from residua.estimator import GraphRegressor
 from residua.extras import needs
 from residua.field.fitted import FittedBase, FittedField
+from residua.field.kinds import FIELDS, NORMALISED, field_graph
 from residua.field.precision import check_alpha
 from residua.fitting import check_parameters
 from residua.graph import Graph
@@ -167,6 +168,8 @@ def _pack(model: Predictor) -> dict[str, bytes]:
         "alpha_stderr": dict(field.alpha_stderr),
         "beta": field.beta,
         "error_scale": field.error_scale,
+        "kind": field.kind,
+        "log_scores": dict(field.log_scores),
         "random_state": field.random_state,
         "correlation": None if field.correlation is None else pack_correlation(field.correlation, arrays),
         "estimators": sorted(estimators),
@@ -198,6 +201,11 @@ def _unpack(members: Mapping[str, bytes], trusted: list[str | type], module: Any
     names = None if names is None else restore(names, X.shape[1], "feature names")
     alpha, stderr = (table.numbers(name, graph.edge_types) for name in ("alpha", "alpha_stderr"))
     check_alpha(alpha, graph, limit=True)
+    kind = table.need("kind", str) if "kind" in table else NORMALISED
+    tried = table.numbers("log_scores", FIELDS) if table.get("log_scores") else {}
+    if kind not in FIELDS:
+        raise damaged(f"its field is {one_line(kind, 40)}")
+    field_graph(graph, kind)  # which refuses a graph that has none
     beta, scale = table.number("beta"), table.number("error_scale") if "error_scale" in table else 1.0
     if not (0 < beta < math.inf and 1 / beta < math.inf and 0 < scale < math.inf):
         raise damaged(f"beta is {beta}, error_scale {scale}")
@@ -205,6 +213,7 @@ def _unpack(members: Mapping[str, bytes], trusted: list[str | type], module: Any
     model = _unpack_parameters(table.need("parameters", Table), estimators, module)
     seed = table.need("random_state", int) if "random_state" in table else model.random_state
     field = FittedField(graph, X, y, base, outcome, alpha, stderr, beta, names, seed, recipe, error_scale=scale)
+    field = replace(field, kind=kind, log_scores=tried)
     if table.get("correlation") is not None:
         fit = unpack_correlation(table.need("correlation", Table), field, arrays)
         field = replace(field, outcome=replace(outcome, correlation=fit))

@@ -20,7 +20,7 @@ def unpack_recipe(table: Table, names: np.ndarray | None) -> Recipe:
     medians, values = table.need("medians", Table), table.need("values", Table)
     recipe = Recipe(
         **{name: table.need(name, str) for name in ("id", "target", "source", "to")},
-        **{name: table.need(name, str, type(None)) for name in ("weight", "edge_type")},
+        **{name: table.need(name, str, type(None)) for name in ("weight", "edge_type", "length") if name in table},
         missing=_texts(table.need("missing", list)),
         **_numerals(table),
         duplicates=table.need("duplicates", str) if "duplicates" in table else "sum",

@@ -35,8 +35,8 @@ class Columns:
         Columns of the node table to use, to read as text, and to leave out.
     source, to : str, optional
         Columns of the edge table with the ends of an edge; "source" and "target", or else the first two.
-    weight, edge_type : str, optional
-        Columns of the edge table.
+    weight, edge_type, length : str, optional
+        Columns of the edge table; of lengths, the weight is one over the length.
     missing : tuple of str
         Words that stand for an empty cell.
     thousands, decimal : str
@@ -60,6 +60,7 @@ class Columns:
     to: str | None = None
     weight: str | None = None
     edge_type: str | None = None
+    length: str | None = None
     missing: tuple[str, ...] = ()
     thousands: str = ""
     decimal: str = "."
@@ -107,7 +108,7 @@ def read_again(
     """Read other files as those of a fit were read; labels in the target column, if it is there, are known."""
     node_table = Table.read(nodes, recipe.notation)
     edges_table = edge_table(edges, node_table, node_table.need(recipe.id, "the id column of the model"))
-    for column in (recipe.source, recipe.to, recipe.weight, recipe.edge_type):
+    for column in (recipe.source, recipe.to, recipe.weight, recipe.edge_type, recipe.length):
         if column is not None:
             edges_table.need(column, "a column of the model's edges")
     recipe = recipe if duplicates is None else replace(recipe, duplicates=duplicates)
@@ -170,7 +171,7 @@ def columns_like(path: PathLike, wanted: np.ndarray, recipe: Recipe, names: tupl
 def _read(nodes: Table, edges: Table, recipe: Recipe, y: np.ndarray, skip: bool, left_out: dict[str, str]) -> NodeData:
     graph, notes, rows = _graph(nodes, edges, recipe, skip)
     X, filled, more = recipe.encode(nodes)
-    used = {recipe.source, recipe.to, recipe.weight, recipe.edge_type}
+    used = {recipe.source, recipe.to, recipe.weight, recipe.edge_type, recipe.length}
     unused = [c for c in edges.columns if c not in used]
     words = str(edges.path) if is_way(edges.path) else None
     return NodeData(graph, X, y, recipe, filled, left_out, unused, notes + more, rows, words)
@@ -188,11 +189,18 @@ def _names(nodes: Table, edges: Table, columns: Columns) -> Recipe:
     to = _named(edges, columns.to, "--target-node", "target", 1)
     if source == to:
         raise ValueError(f"{edges.path}: {source!r} cannot be both ends of an edge; give --source and --target-node.")
-    for column, option in ((columns.weight, "--weight"), (columns.edge_type, "--edge-type")):
+    if columns.weight is not None and columns.length is not None:
+        raise ValueError("--weight and --length are both given; a length makes a weight, 1 / length: leave one out.")
+    for column, option in (
+        (columns.weight, "--weight"),
+        (columns.edge_type, "--edge-type"),
+        (columns.length, "--length"),
+    ):
         if column is not None:
             edges.need(column, option)
     rest = asdict(nodes.notation) | {"duplicates": columns.duplicates}
-    return Recipe(id_column, target, source, to, columns.weight, columns.edge_type, **rest)
+    found = Recipe(id_column, target, source, to, columns.weight, columns.edge_type, **rest)
+    return replace(found, length=columns.length)
 
 
 def named_column(table: Table, given: str | None) -> str:
@@ -219,6 +227,8 @@ def _graph(nodes: Table, edges: Table, recipe: Recipe, skip_unknown: bool) -> tu
     if not kept.any():
         raise ValueError(f"{edges.path} has no edge between nodes of {nodes.path}; do both use the same ids?")
     weight = np.ones(len(kept)) if recipe.weight is None else _weights(edges, recipe.weight)
+    if recipe.length is not None:
+        weight = 1 / _lengths(edges, recipe.length)
     types = None if recipe.edge_type is None else _types(edges, recipe.edge_type)
     codes, names = (np.zeros(len(kept), int), None) if types is None else pd.factorize(types)
     counted = np.flatnonzero(kept & (weight > 0))
@@ -233,9 +243,10 @@ def _graph(nodes: Table, edges: Table, recipe: Recipe, skip_unknown: bool) -> tu
         graph = Graph.from_edges(
             listed[found.i],
             listed[found.j],
-            None if plain else found.weight,
+            None if plain or recipe.length is not None else found.weight,
             None if kind is None else kind.to_numpy(),
             nodes=ids,
+            length=None if recipe.length is None else 1 / found.weight,
         )
     except ValueError as error:
         raise ValueError(f"{edges.path}: {error}") from None
@@ -320,6 +331,13 @@ def _weights(edges: Table, column: str) -> np.ndarray:
     wrong, remedy = ~(weights >= 0), "give a number that is not negative."
     edges.refuse(wrong, column, lambda row: f"the weight is {weights[row]:g}; {remedy}".replace("nan", "empty"))
     return weights
+
+
+def _lengths(edges: Table, column: str) -> np.ndarray:
+    lengths = edges.numbers(column)
+    wrong, remedy = ~(lengths > 0), "give a number above 0, or merge nodes at the same place."
+    edges.refuse(wrong, column, lambda row: f"the length is {lengths[row]:g}; {remedy}".replace("nan", "empty"))
+    return lengths
 
 
 def _types(edges: Table, column: str) -> pd.Series:

@@ -41,7 +41,7 @@ class Recipe:
         Columns of the node table.
     source, to : str
         Columns of the edge table with the ends of an edge.
-    weight, edge_type : str, optional
+    weight, edge_type, length : str, optional
         Columns of the edge table.
     missing : tuple of str
         Words that stand for an empty cell.
@@ -71,6 +71,7 @@ class Recipe:
     decimal: str = "."
     units: bool = False
     duplicates: str = "error"
+    length: str | None = None
     medians: dict[str, float] = field(default_factory=dict)
     dates: dict[str, tuple[str, str]] = field(default_factory=dict)
     positions: tuple[str, ...] = ()

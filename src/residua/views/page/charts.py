@@ -1,6 +1,6 @@
 """The moving pictures of the report, drawn by Bokeh on a canvas: the map of the nodes, and clouds of points.
 
-No text from data goes to a title or an axis, where Bokeh would read TeX; hover text is escaped by Bokeh itself.
+No text from data goes into them: Bokeh would read TeX in a title or an axis. What is shown of a node is the page's own.
 """
 
 from __future__ import annotations
@@ -14,29 +14,25 @@ from scipy import sparse
 
 from residua.views import figures
 from residua.views.page.drawing import MAX_EDGES, Drawing
+from residua.views.scales import Scale
 
 if TYPE_CHECKING:
-    from bokeh.models import ColumnDataSource, HoverTool
+    from bokeh.models import ColumnDataSource, HoverTool, TickFormatter
     from bokeh.plotting import figure as Figure
 
     from residua.graph import Graph
+    from residua.views.effects import Effect
 
 GPU_FROM = 5_000  # nodes: below, the plain canvas looks better and starts at once
 MAX_POINTS = 5_000
 EDGE_COLOURS = ("#8d939c", "#c07f2f", "#2f8f83", "#8b5fae", "#b0466a", "#4f6fb5")
 
 
-def node_map(
-    drawing: Drawing,
-    columns: Mapping[str, np.ndarray],
-    texts: Mapping[str, str],
-    numbers: Mapping[str, str],
-    first: figures.Scale,
-    graph: Graph,
-) -> Figure:
-    """Draw the map: all columns by field, and what a hover calls those with text and those with numbers.
+def node_map(drawing: Drawing, values: np.ndarray, scale: Scale, graph: Graph) -> Figure:
+    """Draw the map: values (n,) of the nodes on a colour scale.
 
-    The page's script finds the models named "nodes", "areas" and "edges-0" .. and the fields "x", "y" and "radius".
+    The page's script finds the models named "nodes", "areas" and "edges-0" .. and the fields "x", "y", "radius", "node"
+    and "value".
     """
     from bokeh.models import LinearColorMapper
 
@@ -45,8 +41,9 @@ def node_map(
     for k, (colour, x, y) in enumerate(edge_lines(drawing, graph).values()):
         opacity = np.clip(1.5 * graph.n_nodes / graph.n_edges, 0.15, 0.6)
         plot.line(x, y, name=f"edges-{k}", line_color=colour, line_alpha=opacity)
-    mapper = LinearColorMapper(palette=first.palette, low=first.low, high=first.high, nan_color=figures.UNKNOWN)
-    fill: dict[str, Any] = {"fill_color": {"field": "final", "transform": mapper}}
+    mapper = LinearColorMapper(palette=scale.palette, low=scale.low, high=scale.high, nan_color=figures.UNKNOWN)
+    fill: dict[str, Any] = {"fill_color": {"field": "value", "transform": mapper}}
+    columns: dict[str, Any] = {"node": np.arange(len(values), dtype=np.int32), "value": values}
     marks: list[Any] = []
     areas = sorted(drawing.shapes)
     if areas:
@@ -63,7 +60,7 @@ def node_map(
         # The chosen node has a ring; the others keep their glyph, so that a change of layer reaches it.
         mark.nonselection_glyph = mark.glyph
         mark.selection_glyph = mark.glyph.clone(line_color="#111111", line_width=3, line_alpha=1)
-        plot.add_tools(_hover(mark, texts, numbers))
+        plot.add_tools(_hover(mark))
     return plot
 
 
@@ -84,7 +81,6 @@ def cloud(
     node: np.ndarray,
     x: np.ndarray,
     y: np.ndarray,
-    names: np.ndarray,
     *,
     labels: tuple[str, str],
     slope: float | None = None,
@@ -99,14 +95,14 @@ def cloud(
     plot = _frame(0.82, len(kept), scale or _reach(x), scale or _reach(y))
     if scale:
         plot.line(scale, scale, line_color=figures.GREY)
-    source = _source({"x": x[kept], "y": y[kept], "node": node[kept].astype(np.int32), "name": names[node[kept]]})
+    source = _source({"x": x[kept], "y": y[kept], "node": node[kept].astype(np.int32)})
     look: dict[str, Any] = {"size": 5, "line_color": None, "fill_alpha": np.clip(400 / len(kept), 0.22, 0.75)}
     dots = plot.scatter("x", "y", source=source, name="points", fill_color=colour, **look)
     if slope is not None:
         reach = np.abs(x).max(initial=0.0)
         plot.line([-reach, reach], [-reach * slope, reach * slope], line_color="#b3402f", line_width=2)
     _axes(plot, *labels)
-    plot.add_tools(_hover(dots, {"name": "node"}, {"x": labels[0], "y": labels[1]}))
+    plot.add_tools(_hover(dots))
     return plot
 
 
@@ -141,33 +137,20 @@ def _rings(drawing: Drawing, nodes: list[int]) -> dict[str, list[Any]]:
     }
 
 
-def _hover(renderer: Any, texts: Mapping[str, str], numbers: Mapping[str, str]) -> HoverTool:
-    """Show texts by Bokeh, escaped; numbers with 4 digits, and a dash for one that is not there.
+def _hover(renderer: Any) -> HoverTool:
+    """Tell the page's script which mark is pointed at; what it shows is its own, so that no text is run as code."""
+    from bokeh.models import HoverTool
 
-    Bokeh writes NaN before it asks a formatter, so numbers are asked for by the name of their field, given as the
-    format of the node's index.
-    """
-    from bokeh.models import CustomJSHover, HoverTool
-
-    code = """
-      const number = source.data[format][special_vars.index]
-      return Number.isFinite(number) ? String(+number.toPrecision(4)) : "\\u2013"
-    """
-    rows = [(label, f"@{field}") for field, label in texts.items()]
-    rows += [(label, f"@node{{{field}}}") for field, label in numbers.items()]
-    formatters: Any = {"@node": CustomJSHover(args={"source": renderer.data_source}, code=code)}
-    return HoverTool(renderers=[renderer], tooltips=rows, formatters=formatters, limit=1, point_policy="follow_mouse")
+    return HoverTool(renderers=[renderer], tooltips=None)
 
 
 def _source(columns: Mapping[str, np.ndarray], **nested: list[Any]) -> ColumnDataSource:
     from bokeh.models import ColumnDataSource
 
-    def light(column: np.ndarray) -> Any:
-        if column.dtype.kind == "f":
-            return column.astype(np.float32)
-        return [str(value) for value in column] if column.dtype.kind in "OUT" else column
-
-    return ColumnDataSource({field: light(column) for field, column in columns.items()} | nested)
+    light: dict[str, Any] = {
+        field: column.astype(np.float32) if column.dtype.kind == "f" else column for field, column in columns.items()
+    }
+    return ColumnDataSource(light | nested)
 
 
 def _reach(values: np.ndarray) -> tuple[float, float]:
@@ -180,9 +163,43 @@ def _axes(plot: Figure, x: str, y: str) -> None:
     from bokeh.models import BasicTicker
 
     plot.xaxis.axis_label, plot.yaxis.axis_label = x, y
-    for axis in plot.axis:
+    ranges: list[Any] = [plot.x_range, plot.y_range]
+    for axis, span in zip((plot.xaxis, plot.yaxis), ranges, strict=True):
         axis.update(axis_line_color=None, major_tick_line_color=None, minor_tick_line_color=None)
         axis.update(axis_label_text_font_style="normal", axis_label_text_color="#50555d", axis_label_standoff=6)
         axis.update(axis_label_text_font_size="12px", major_label_text_font_size="11px")
-        axis.update(major_label_text_color="#6a7079", major_label_standoff=3, ticker=BasicTicker(desired_num_ticks=5))
+        axis.update(major_label_text_color="#6a7079", major_label_standoff=3, ticker=BasicTicker(desired_num_ticks=4))
+        axis.update(formatter=_readable(max(abs(span.start), abs(span.end)), span.end - span.start))
     plot.grid.grid_line_color = "#e6e6e2"
+
+
+def _readable(largest: float, span: float) -> TickFormatter:
+    """Return ticks as people write numbers: thousands apart, as many decimals as needed, powers only where shorter."""
+    from bokeh.models import BasicTickFormatter, NumeralTickFormatter
+
+    if span < 1e-5 or largest >= 1e9:
+        return BasicTickFormatter(precision=3)
+    decimals = int(np.clip(np.ceil(1 - np.log10(span)), 0, 7))
+    return NumeralTickFormatter(format=f"0,0[.]{'0' * decimals}" if decimals else "0,0")
+
+
+def effect(found: Effect) -> Figure:
+    """Draw what one feature adds to the prediction, with a band of two standard deviations."""
+    low, high = (found.value + sign * 2 * np.nan_to_num(found.std) for sign in (-1, 1))
+    margin = 0.05 * float(high.max() - low.min()) or 1.0
+    plot = _frame(0.6, 0, (found.x[0], found.x[-1]), (float(low.min()) - margin, float(high.max()) + margin))
+    if np.isfinite(found.std).all():
+        plot.varea(found.x, low, high, fill_color=figures.BLUE, fill_alpha=0.18)
+    plot.line([found.x[0], found.x[-1]], [0, 0], line_color=figures.GREY, line_dash="dotted")
+    plot.line(found.x, found.value, line_color=figures.BLUE, line_width=2)
+    ticks = np.unique(found.ticks)
+    plot.scatter(
+        ticks,
+        np.full(len(ticks), float(low.min()) - margin / 2),
+        marker="dash",
+        angle=np.pi / 2,
+        size=5,
+        color=figures.GREY,
+    )
+    _axes(plot, "value of the feature", "adds to the prediction")
+    return plot

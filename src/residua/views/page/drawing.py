@@ -1,10 +1,9 @@
-"""Where the nodes of a report are drawn, in which colours, and the small pictures that switch between layers."""
+"""Where the nodes of a report are drawn, and the small pictures that switch between layers."""
 
 from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ import numpy as np
 from residua.views import figures
 from residua.views.page.shapes import Shape, centres, is_geographic, open_polygons, read_shapes, snapped
 from residua.views.positions import layout
+from residua.views.scales import Scale
 
 if TYPE_CHECKING:
     from residua.graph import Graph
@@ -101,25 +101,10 @@ def _view(xy: np.ndarray, margin: float | None = None) -> tuple[np.ndarray, np.n
     return (low + high - size) / 2, (low + high + size) / 2
 
 
-# Colours.
-
-
-def colours(values: Mapping[str, np.ndarray], clip: float = 0.01) -> dict[str, figures.Scale]:
-    """One scale for predictions, one centred on 0 for residuals and corrections, one for the uncertainty."""
-    from matplotlib import colormaps
-    from matplotlib.colors import ListedColormap
-
-    others = {title: column for title, column in values.items() if title != "uncertainty"}
-    # Pale where sure, dark where not: no end is lost on white, and none looks like a value.
-    plum = ListedColormap(colormaps["magma_r"](np.linspace(0.08, 0.85, 256)), name="plum")
-    spread = figures.plain_scale([values["uncertainty"]], clip, plum)
-    return figures.shared_scales(others, None, clip) | {"uncertainty": spread}
-
-
 # Small pictures.
 
 
-def thumbnail(drawing: Drawing, values: np.ndarray, scale: figures.Scale, graph: Graph) -> str:
+def thumbnail(drawing: Drawing, values: np.ndarray, scale: Scale, graph: Graph) -> str:
     """A layer as a small PNG without background, as a data URI."""
     from matplotlib.colors import Normalize
     from matplotlib.figure import Figure

@@ -7,8 +7,8 @@ forbids it to load anything.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -21,16 +21,24 @@ from residua.atomic import write_atomically
 from residua.estimator import GraphRegressor
 from residua.graph.alignment import align
 from residua.summary import Summary
-from residua.views.contents import COVERAGE, FIELDS, Contents, layers, moran_cloud
-from residua.views.figures import BLUE, GREY, Scale
+from residua.views.contents import COVERAGE, FIELDS, MORE, Contents, layers, moran_cloud, more_layers
+from residua.views.effects import Effect, effects
+from residua.views.figures import BLUE, GREY
 from residua.views.page import charts
-from residua.views.page.drawing import Drawing, colours, make_drawing, thumbnail
+from residua.views.page.drawing import Drawing, make_drawing, thumbnail
+from residua.views.page.explain import explanation, packed
+from residua.views.page.words import MINUS, Words, about
+from residua.views.scales import CLIP, Scale, shared_scales
 
 MAX_ROWS = 100
 MAX_TEXTS = 3
 # What the page calls each number of a node.
 NUMBERS = {field: title for title, field in FIELDS.items()}
-NUMBERS |= {"lower": f"{100 * COVERAGE:.0f} % interval from", "upper": "to"}
+NUMBERS |= {"lower": f"{100 * COVERAGE:.0f} % interval from", "upper": "to", "left_out_mean": "without its own label"}
+MAX_EFFECTS = 12
+# What the axes of each cloud of points are.
+CLOUDS = dict.fromkeys(("base", "corrected"), ("label", "prediction"))
+CLOUDS |= dict.fromkeys(("before", "after"), ("residual", "residuals of its neighbours"))
 
 
 def write_report(
@@ -42,6 +50,7 @@ def write_report(
     nodes: pd.DataFrame | None = None,
     positions: Any = None,
     polygons: Any = None,
+    others: Mapping[str, GraphRegressor] | None = None,
 ) -> None:
     """Write what a fitted model found to one HTML file that needs no network.
 
@@ -60,6 +69,8 @@ def write_report(
         As in `residua.views.strip`; by default a layout of the graph.
     polygons : GeoJSON or TopoJSON (mapping or path of a file) or GeoDataFrame, optional
         Areas by node id: as feature id, as index, or as any one of the properties. Nodes without one are dots.
+    others : dict of GraphRegressor, optional
+        Other models of the same labels by name, to compare this one with.
 
     Examples
     --------
@@ -72,7 +83,8 @@ def write_report(
     >>> path.stat().st_size > 1_000_000
     True
     """
-    text = report_html(model, title=title, target=target, nodes=nodes, positions=positions, polygons=polygons)
+    options: dict[str, Any] = {"positions": positions, "polygons": polygons, "others": others or {}}
+    text = report_html(model, title=title, target=target, nodes=nodes, **options)
     write_atomically(path, lambda file: file.write(text.encode()), "writing the report")
 
 
@@ -85,6 +97,7 @@ def report_html(model: GraphRegressor, **options: Any) -> str:
     environment.loader = FileSystemLoader(Path(__file__).parent / "templates")
     environment.policies["json.dumps_kwargs"] = {"allow_nan": False}  # NaN only in Bokeh's own encoding
     environment.filters |= {
+        "about": about,
         "alpha": alpha,
         "signed": signed,
         "r2": lambda x: f"{x:.3f}" if np.isfinite(x) else number(x),
@@ -108,6 +121,7 @@ class Page:
     nodes: pd.DataFrame | None = None
     positions: Any = None
     polygons: Any = None
+    others: Mapping[str, GraphRegressor] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         graph = self.contents.graph
@@ -120,7 +134,9 @@ class Page:
     def texts(self) -> dict[str, np.ndarray]:
         """Ids and up to three columns of text, by their names."""
         texts: dict[str, Any] = {"node": self.contents.graph.nodes}
+        ids = [str(node) for node in self.contents.graph.nodes]
         columns = [] if self.nodes is None else [c for _, c in self.nodes.items() if c.dtype.kind in "OUT"]
+        columns = [column for column in columns if [str(text) for text in column] != ids]  # it says nothing new
         for column in columns[:MAX_TEXTS]:
             name = str(column.name)
             texts[f"{name} " if name in texts else name] = column
@@ -129,8 +145,31 @@ class Page:
     @cached_property
     def numbers(self) -> dict[str, np.ndarray]:
         """Columns of numbers, by their fields."""
-        lower, upper = self.contents.interval
-        return {field: getattr(self.contents, field) for field in FIELDS.values()} | {"lower": lower, "upper": upper}
+        fields = dict.fromkeys([*FIELDS.values(), *NUMBERS, *self.fields.values()])
+        return {field: getattr(self.contents, field) for field in fields}
+
+    @property
+    def packed(self) -> dict[str, Any]:
+        """Those columns that the script does not compute from others."""
+        ends = ("lower", "upper", "width")
+        columns = {field: column for field, column in self.numbers.items() if field not in ends}
+        columns["every_half_width"] = self.contents.every_half_width
+        return {field: packed(column, "f4") for field, column in columns.items()}
+
+    @cached_property
+    def more(self) -> dict[str, np.ndarray]:
+        """Layers without a small picture, by their titles."""
+        return more_layers(self.contents)
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """Fields of all layers, by their titles."""
+        return FIELDS | {title: MORE[title] for title in self.more}
+
+    @cached_property
+    def words(self) -> Words:
+        """The first screen."""
+        return Words(self.contents)
 
     @cached_property
     def drawing(self) -> Drawing:
@@ -142,7 +181,7 @@ class Page:
     @cached_property
     def scales(self) -> dict[str, Scale]:
         """Colours of the layers, by their titles."""
-        return colours(layers(self.contents))
+        return shared_scales(layers(self.contents) | self.more, None, CLIP)
 
     @property
     def script_data(self) -> dict[str, Any]:
@@ -151,41 +190,66 @@ class Page:
         from bokeh.embed import json_item
 
         labels = {f"text{k}": label for k, label in enumerate(self.texts)}
-        columns = dict(zip(labels, self.texts.values(), strict=True)) | self.numbers
-        columns["node"] = np.arange(self.contents.graph.n_nodes, dtype=np.int32)
-        final = self.scales["final prediction"]
-        nodes = charts.node_map(self.drawing, columns, labels, NUMBERS, final, self.contents.graph)
-        figures = {"map": nodes, **self.clouds}
+        texts = {field: column.tolist() for field, column in zip(labels, self.texts.values(), strict=True)}
+        nodes = charts.node_map(self.drawing, self.contents.final, self.scales["final prediction"], self.contents.graph)
+        figures = {"map": nodes, **self.effects, **self.clouds}
         return {
             "figures": {name: json_item(figure, ID(f"figure-{name}")) for name, figure in figures.items()},
             "layers": [
-                {"field": FIELDS[title], "palette": scale.palette, "low": scale.low, "high": scale.high}
+                {"field": self.fields[title], "palette": scale.palette, "low": scale.low, "high": scale.high}
                 for title, scale in self.scales.items()
             ],
-            "rows": list((labels | NUMBERS).items()),
+            "columns": {"texts": texts, "numbers": self.packed},
+            "digits": self.digits,
+            "texts": list(labels.items()),
+            "numbers": [(field, name) for field, name in NUMBERS.items() if np.isfinite(self.numbers[field]).any()],
+            "target": self.target or "the label",
+            "axes": {name: CLOUDS[name] for name in self.clouds},
+            **explanation(self.contents),
         }
+
+    @cached_property
+    def strongest(self) -> list[Effect]:
+        """What each feature adds to the prediction, those that move it most first."""
+        base = self.contents.model.base_
+        if base.name not in ("linear", "splines") or not self.contents.model.n_features_in_:
+            return []
+        return sorted(effects(self.contents.model), key=lambda found: -float(np.ptp(found.value)))[:MAX_EFFECTS]
+
+    @cached_property
+    def effects(self) -> dict[str, Any]:
+        """Pictures of these effects, by the name of their place on the page."""
+        return {f"effect-{k}": charts.effect(found) for k, found in enumerate(self.strongest)}
 
     @cached_property
     def clouds(self) -> dict[str, Any]:
         """Predictions against labels, and residuals against those of neighbours, before and after."""
-        found, names, clouds = self.contents, self.texts["node"], {}
+        found, clouds = self.contents, {}
         predictions = {"base": found.base_out_of_fold, "corrected": found.corrected}
         values = np.concatenate([found.truth, *predictions.values()])
         low, high = np.nanmin(values), np.nanmax(values)
         margin = 0.04 * (high - low) or 1.0
-        look: dict[str, Any] = {"labels": ("label", "prediction"), "scale": (low - margin, high + margin)}
+        look: dict[str, Any] = {"labels": CLOUDS["base"], "scale": (low - margin, high + margin)}
         for (name, predicted), colour in zip(predictions.items(), (GREY, BLUE), strict=True):
             known = np.flatnonzero(np.isfinite(predicted))
             if len(known):
-                clouds[name] = charts.cloud(known, found.truth[known], predicted[known], names, colour=colour, **look)
+                clouds[name] = charts.cloud(known, found.truth[known], predicted[known], colour=colour, **look)
         for name, values, moran, colour in (
             ("before", found.before, found.diagnosis.moran_base, GREY),
             ("after", found.after, found.diagnosis.moran_corrected, BLUE),
         ):
             if moran:
-                look = {"labels": ("residual", "residuals of its neighbours"), "slope": moran.statistic}
-                clouds[name] = charts.cloud(*moran_cloud(values, found.graph), names, colour=colour, **look)
+                look = {"labels": CLOUDS[name], "slope": moran.statistic}
+                clouds[name] = charts.cloud(*moran_cloud(values, found.graph), colour=colour, **look)
         return clouds
+
+    @property
+    def table(self) -> dict[str, str]:
+        """Heads of the table of nodes: texts by themselves, numbers by their fields."""
+        heads = {name: name for name in self.texts}
+        heads |= {"truth": "truth"} if self.contents.left_out else {}
+        numbers = {"base": "base", "correction": "correction", "final": "prediction", "std": "std"}
+        return heads | numbers | {"lower": "90 % from", "upper": "to"}
 
     @cached_property
     def rows(self) -> list[int]:
@@ -198,6 +262,27 @@ class Page:
         """Coefficients in the units of the data, and what else the fit says of itself."""
         return self.contents.model.summary()
 
+    @property
+    def comparison(self) -> list[list[str]]:
+        """A table of models: heads, then a row for each, the model of this page first."""
+        heads = ["model", "typical error", "R², leave-one-out", "90 % interval, half width", "labels inside"]
+        return [heads, *(self._compared(name, model) for name, model in self._models())]
+
+    def _models(self) -> Iterator[tuple[str, GraphRegressor]]:
+        yield f"this one, base {self.contents.model.base_.name}", self.contents.model
+        yield from self.others.items()
+
+    def _compared(self, name: str, model: GraphRegressor) -> list[str]:
+        found = self.contents if model is self.contents.model else Contents(model)
+        same = np.array_equal(found.truth, self.contents.truth, equal_nan=True)
+        if not same:
+            raise ValueError(
+                f"others[{name!r}] was fitted on other labels than the model of the page; fit it on these."
+            )
+        half = float(np.median(found.half_width[np.isfinite(found.half_width)]))
+        error = Words(found).errors[1]
+        return [name, about(error), number(found.diagnosis.r2_corrected), about(half), f"{100 * found.covered:.1f} %"]
+
     @cached_property
     def digits(self) -> int:
         """As many decimals as show four digits of the largest label."""
@@ -206,28 +291,31 @@ class Page:
 
     def fixed(self, value: float) -> str:
         """Return a number with the decimals of its column."""
-        return f"{value:,.{self.digits}f}".replace("-", "\N{MINUS SIGN}") if np.isfinite(value) else number(value)
+        return f"{value:,.{self.digits}f}".replace("-", MINUS) if np.isfinite(value) else number(value)
 
 
 # Words for the template.
 
 
-def ticks(scale: Scale) -> Iterator[tuple[float, str]]:
-    """Yield where along a colour bar (in percent), and what to write there."""
+def ticks(scale: Scale) -> list[tuple[float, str]]:
+    """Return where along a colour bar (in percent), and what to write there: three to six numbers."""
     from matplotlib.ticker import MaxNLocator
 
-    for value in MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]).tick_values(scale.low, scale.high):
-        share = (value - scale.low) / (scale.high - scale.low)
-        if -1e-9 <= share <= 1 + 1e-9:
-            yield 100 * share, number(value)
+    inside: list[float] = []
+    for count in range(4, 10):
+        values = MaxNLocator(count, steps=[1, 2, 2.5, 5, 10]).tick_values(scale.low, scale.high)
+        inside = [value for value in values if scale.low <= value <= scale.high]
+        if len(inside) >= 3:
+            break
+    return [(100 * (value - scale.low) / (scale.high - scale.low), number(value)) for value in inside]
 
 
 def number(value: float) -> str:
     """Return four digits with a true minus, and a dash for a number that is not there."""
     if not np.isfinite(value):
         return "\N{EN DASH}"
-    text = f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.4g}"
-    return text.replace("-", "\N{MINUS SIGN}") if float(value) else "0"
+    text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+    return text.replace("-", MINUS) if float(value) else "0"
 
 
 def alpha(value: float) -> str:
@@ -236,4 +324,4 @@ def alpha(value: float) -> str:
 
 
 def signed(value: float, digits: int = 2) -> str:
-    return f"{value:+.{digits}f}".replace("-", "\N{MINUS SIGN}")
+    return f"{value:+.{digits}f}".replace("-", MINUS)
