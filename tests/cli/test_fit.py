@@ -197,7 +197,7 @@ def test_options_of_networks_are_refused_for_others(folder, monkeypatch, capsys)
 def test_predict_writes_a_line_for_each_node(model):
     assert "81 nodes, 27 of them predicted and 54 known" in run("predict m.residua -o p.csv")
     table = pd.read_csv("p.csv", dtype={"id": str})
-    assert list(table) == ["id", "prediction", "std", "lower", "upper", "base", "correction"]
+    assert list(table) == ["id", "prediction", "std", "lower", "upper", "base", "correction", "known", "leave_one_out"]
     nodes = town()[0]
     assert list(table["id"]) == list(nodes["id"])
     known = nodes["price"].notna()

@@ -16,7 +16,7 @@ from residua.maps import WRITTEN
 
 NUMBERS = ("prediction", "std", "lower", "upper", "base", "correction", "leave_one_out")
 ENDS = ("prediction", "lower", "upper")  # the label itself, where it is known
-DIGITS = 6  # of the spread of the predictions
+DIGITS = 8  # of the spread of the predictions
 STDOUT = Path("-")
 SUFFIXES = (".csv", ".parquet", *WRITTEN)
 
@@ -43,13 +43,14 @@ def prediction_table(
 
 
 def rounded(table: pd.DataFrame) -> pd.DataFrame:
-    """Return predictions with the digits that mean something, a millionth of their spread; labels stay as they are."""
-    numbers = [name for name in NUMBERS if name in table]
+    """Return predictions with the digits that mean something, to a hundred-millionth of their spread; labels stay as they are."""
+    if "known" not in table:
+        return table
     known = table["known"].to_numpy()
     spread = float(np.ptp(table["prediction"])) or float(abs(table["prediction"]).max()) or 1.0
     digits = max(0, DIGITS - int(np.floor(np.log10(spread))))
     return table.assign(
-        **{name: np.where(known & np.isin(name, ENDS), table[name], table[name].round(digits)) for name in numbers}
+        **{name: np.where(known & np.isin(name, ENDS), table[name], table[name].round(digits)) for name in NUMBERS}
     )
 
 

@@ -154,7 +154,10 @@ def learn_features(recipe: Recipe, nodes: Table, columns: Columns) -> tuple[Reci
             left_out[column] = "the position of a node, for the map; --coordinates features uses it too"
             continue
         if column not in columns.categorical and (found := read_dates(nodes.cells(column))) is not None:
-            dates |= {name: (column, part) for name, part in parts_of(column, found).items()}
+            if found.nunique() == 1 and features is None:
+                left_out[column] = "the same date in every cell"
+            else:
+                dates |= {name: (column, part) for name, part in parts_of(column, found).items()}
             continue
         as_text = column in columns.categorical
         if not as_text and nodes.kind(column) == TEXT and (read := nodes.advice(column)):
