@@ -75,7 +75,8 @@ def _bytes(path: Path) -> bytes:
     if str(path) == "-":
         return _standard_input()
     try:
-        data = unpacked(path.read_bytes(), path)
+        data = path.read_bytes()
+        data = data if path.suffix.lower() in (".parquet", ".pq") else unpacked(data, path)
     except FileNotFoundError:
         raise FileNotFoundError(f"{path} not found; check the name, and the folder you are in.") from None
     except OSError as error:

@@ -16,7 +16,7 @@ from residua.maps import WRITTEN
 
 NUMBERS = ("prediction", "std", "lower", "upper", "base", "correction", "leave_one_out")
 ENDS = ("prediction", "lower", "upper")  # the label itself, where it is known
-DIGITS = 8  # of the spread of the predictions
+DIGITS = 10  # of the spread of the predictions
 STDOUT = Path("-")
 SUFFIXES = (".csv", ".parquet", *WRITTEN)
 
@@ -43,7 +43,7 @@ def prediction_table(
 
 
 def rounded(table: pd.DataFrame) -> pd.DataFrame:
-    """Return predictions with the digits that mean something, to a hundred-millionth of their spread; labels stay as they are."""
+    """Return predictions with some ten digits of their spread; labels stay as they are."""
     if "known" not in table:
         return table
     known = table["known"].to_numpy()
