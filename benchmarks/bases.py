@@ -34,6 +34,7 @@ BASES = {
     "linear on columns of splines": ("linear", "splines", 1),
     "splines": ("splines", "plain", 1),
     "splines on hops": ("splines", "hops", 1),
+    "trees": ("trees", "plain", 1),
     "boosted trees on hops": (HistGradientBoostingRegressor(), "hops", 1),
     "mlp": ("mlp", "plain", 1),
     "sage": ("sage", "plain", 1),

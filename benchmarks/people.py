@@ -20,6 +20,7 @@ from rich.table import Table
 import residua
 from benchmarks.common import watts_strogatz
 
+DATA = Path(os.environ.get("RESIDUA_DATA") or Path(__file__).parents[2] / "shared" / "data")  # else beside this tree
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
@@ -57,8 +58,8 @@ def smooth(places: np.ndarray, rng: np.random.Generator, waves: int = 60, roughe
 
 
 def california() -> Case:
-    """California housing: of RESIDUA_DATA or scikit-learn where it has them, else a look-alike of 20,640 places."""
-    folder = Path(os.environ.get("RESIDUA_DATA", "")) / "california"
+    """California housing where a data folder or scikit-learn has it, else a look-alike of 20,640 places."""
+    folder = DATA / "california"
     if folder.is_dir():
         nodes, edges = (np.loadtxt(folder / f"{name}.csv", delimiter=",", skiprows=1) for name in ("nodes", "edges"))
         return Case(joined(*edges.T.astype(int), len(nodes)), nodes[:, 1:-1], hidden(nodes[:, -1]))

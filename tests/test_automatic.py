@@ -62,3 +62,44 @@ def test_weights_follow_labels_left_out_and_not_those_learned_from(votes):
     average = automatic.weighted(models)
     assert average.models[0] is models[0]
     assert average.weights[0] > 0.7
+
+
+def messy(X):
+    """Features with gaps and text, of which no network or line could make anything."""
+    table = X.copy()
+    table.iloc[::7, 0] = np.nan
+    table["kind"] = np.where(X.iloc[:, 1] > X.iloc[:, 1].median(), "high", None)
+    return table
+
+
+def test_gaps_and_text_are_made_numbers_for_bases_that_need_them(votes, plain, monkeypatch, tmp_path):
+    data, y = votes
+    X = messy(data.X)
+    trees = {"trees": lambda: residua.GraphRegressor("trees")}
+    monkeypatch.setattr(automatic, "_candidates", lambda: plain | trees)
+    model = residua.best(X, y, graph=data.graph)
+    encoded = [encoding is not None for encoding in model.encodings]
+    assert encoded == [one.base != "trees" for one in model.models]
+    assert any(encoded)
+    assert model.score(X, data.y) > 0.6
+    model.save(tmp_path / "m.residua")
+    again = residua.load(tmp_path / "m.residua")
+    there = residua.Graph.from_scipy(data.graph.adjacency(), nodes=[f"new {k}" for k in range(len(y))])
+    other = X.iloc[::-1].reset_index(drop=True)
+    expected = model.predict(other, y[::-1], graph=there, known="predict")
+    np.testing.assert_array_equal(again.predict(other, y[::-1], graph=there, known="predict"), expected)
+
+
+def test_a_base_that_cannot_be_fitted_is_left_out_with_one_line(votes, plain, monkeypatch):
+    data, y = votes
+    wrong = {"wrong": lambda: residua.GraphRegressor("linear", folds=1)}
+    monkeypatch.setattr(automatic, "_candidates", lambda: wrong | plain)
+    with pytest.warns(UserWarning, match="wrong is left out: folds"):
+        model = residua.best(data.X, y, graph=data.graph)
+    assert len(model.models) >= 1
+
+
+def test_several_targets_are_refused(votes):
+    data, y = votes
+    with pytest.raises(ValueError, match="several targets"):
+        residua.best(data.X, np.column_stack([y, y]), graph=data.graph)

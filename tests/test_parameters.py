@@ -22,6 +22,7 @@ CHANGES = {
     "checkpoint": ["elsewhere"],
     "device": ["auto"],
     "field": ["laplacian", "auto"],
+    "spread": ["learned"],
 }
 
 

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,8 @@ import scipy.sparse as sp
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.peers import logdet, propagation, record, spatial_error, whole_fit
+from benchmarks import joint
+from benchmarks.peers import joint_trees, logdet, propagation, record, spatial_error, whole_fit
 from benchmarks.peers.grids import grid
 from benchmarks.peers.scores import located, scores, standardised
 
@@ -197,3 +199,24 @@ def test_the_origin_names_command_versions_threads_and_what_is_missing(monkeypat
 )  # fmt: skip
 def test_numbers_are_shown_in_few_characters(cell, text):
     assert record.shown(cell) == text
+
+
+def test_joint_trees_are_compared_on_the_splits_that_both_methods_have(tmp_path):
+    def line(method, seed, r2):
+        return json.dumps({"method": method, "data": "twitch", "seed": seed, "scores": [r2, 0.9, None, 1.0, 0.3, 2.0]})
+
+    lines = [line(joint.TREES, 41, 0.5), line(joint.TREES, 42, 0.9), line(joint.TREES, 43, 0.7)]
+    lines += [line(joint.GPBOOST, 42, 0.8), line(joint.GPBOOST, 43, 0.8)]
+    (tmp_path / "joint.jsonl").write_text("\n".join(lines))
+    found = joint.read(tmp_path / "joint.jsonl")
+    assert found.seeds("twitch", joint.TREES, joint.GPBOOST) == [42, 43]
+    row = next(row for row in joint.beside(found, joint.GPBOOST).splitlines() if "twitch" in row)
+    assert row.split(" | ")[1:5] == ["2", "1 of 2", "0.8000", "0.8000"]
+    joint.write_page(found, tmp_path / "joint.md")
+    assert row in (tmp_path / "joint.md").read_text()
+
+
+def test_places_are_those_of_maps_and_roads():
+    data = load_elect80()
+    assert joint_trees.places(data).shape == (data.graph.n_nodes, 2)
+    assert joint_trees.places(replace(data, nodes=data.nodes.drop(columns=["longitude", "latitude"]))) is None

@@ -20,6 +20,7 @@ PARTS = {
     "propagation": ("propagation", "run"),
     "spatial-error": ("spatial_error", "run"),
     "whole-fit": ("whole_fit", "run"),
+    "joint-trees": ("joint_trees", "run"),
 }
 
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from residua import metrics
 from residua.bases.registry import BASES, COMPARED, NETWORKS, networks_installed
+from residua.encoding import Encoding, needs_encoding
 from residua.estimator import GraphRegressor
 from residua.extras import how_to_install
 from residua.field.kinds import check_field
@@ -146,8 +147,10 @@ def compare(
 
     Parameters
     ----------
-    X : array of shape (n, d) or None
-        Features, as in ``GraphRegressor.fit``; None leaves label propagation and bases without features.
+    X : array of shape (n, d), DataFrame or None
+        Features, as in ``GraphRegressor.fit``; None leaves label propagation and bases without features. Trees take
+        missing values and text as they are; for the other bases empty cells take the column's median, and a column of
+        text becomes one for each value.
     y : array or Series of shape (n,)
         Labels, NaN where unknown.
     graph : Graph
@@ -187,6 +190,7 @@ def compare(
     y, known = check_known_values(y, graph, "y", least=2 * MIN_LABELS)
     possible, skipped = _possible(bases, X)
     masks = [held_out(graph, known, split, share, np.random.default_rng([random_state, k])) for k in range(splits)]
+    numbers = Encoding.of(X).transform(X) if X is not None and needs_encoding(X) else X
     methods = _methods(possible)
     total = len(methods) * splits
     notes: dict[str, None] = {}
@@ -199,7 +203,8 @@ def compare(
             with warnings.catch_warnings(record=True, action="always") as caught:
                 try:
                     model = GraphRegressor(method.base, method.correlation, field=field, random_state=random_state)
-                    scores.append(score_hidden(model, X, y, graph, hidden))
+                    table = X if BASES[method.base].tables else numbers
+                    scores.append(score_hidden(model, table, y, graph, hidden))
                 except ValueError as error:
                     return replace(method, failure=f"split {k + 1}: {error}")
             notes.update((str(warning.message), None) for warning in caught if k == 0)

@@ -9,6 +9,7 @@ condition on what is known.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -22,7 +23,8 @@ from residua.bases.registry import find_base
 from residua.by_id import whole_tables
 from residua.diagnosis import Diagnosis, diagnose
 from residua.field import CorrelationFit, Correlator
-from residua.field.fitted import FittedBase, FittedField, Leftover
+from residua.field.fitted import FittedField
+from residua.field.protocols import FittedBase, Leftover
 from residua.fitting import Data, check_parameters, learn
 from residua.graph import Graph
 from residua.linalg import Strategy
@@ -35,6 +37,7 @@ from residua.validation import (
     check_fitted,
     check_graph,
     check_known_values,
+    check_seconds,
     check_together,
 )
 
@@ -67,11 +70,12 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         What explains a node from its features: "zero", "mean", "linear", "splines", "trees", "mlp", "hops", "gcn",
         "sage", "sage-gcn", "sage-max", "sage-pool", a scikit-learn regressor, a torch module or a ``Network``. The
         default, "hops", is as good as any single one over the data sets of the paper; it is a network and needs the
-        extra ``gnn``, "linear" does not. A linear base is fitted together with the correlation by generalised least
-        squares, and so is "splines", a smooth curve of each feature; "trees" are boosted, and networks trained, through
-        the likelihood; a scikit-learn regressor is refitted to what neighbours leave to explain, cross-fitted. A torch
-        module is called as ``module(x, edge_index)``, with ``edge_weight`` and ``edge_attr`` where its ``forward``
-        takes them.
+        extra ``gnn``. The command line has another default, "linear", which needs no PyTorch, tells its coefficients
+        and is fitted in a second; "hops" predicts better. Neither depends on what is installed. A linear base is fitted
+        together with the correlation by generalised least squares, and so is "splines", a smooth curve of each feature;
+        "trees" are boosted, and networks trained, through the likelihood; a scikit-learn regressor is refitted to what
+        neighbours leave to explain, cross-fitted. A torch module is called as ``module(x, edge_index)``, with
+        ``edge_weight`` and ``edge_attr`` where its ``forward`` takes them.
     correlation : "learned", "propagate" or None
         Learned strength and sign of the residuals' correlation; label propagation of them (alpha = 1); or none.
     training : "joint", "post-hoc" or "paper"
@@ -96,6 +100,11 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         Precision of the residuals: ``beta (I - sum_t alpha_t S_t)``, S the adjacency normalised by degrees; or
         ``beta_0 (I + a (D - A))``, which smooths along edges of one type and does not expect larger residuals of nodes
         with many neighbours. "auto" fits both, and takes the one with the higher leave-one-out log score.
+    spread : "learned" or "constant"
+        Standard deviations and tails of errors. "learned" from leave-one-out errors, after the mean, which does not
+        change: larger where features, degree, the prediction itself and errors of the labels around a node say so, with
+        Student's tails; constant where the labels are few or do not support it. "constant" takes the field at its word:
+        what differs between nodes is only where labels are, and tails are Gaussian.
 
     Attributes
     ----------
@@ -157,6 +166,7 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         checkpoint: str | os.PathLike[str] | None = None,
         device: Any = "cpu",
         field: str = "normalised",
+        spread: str = "constant",
     ):
         self.base = base
         self.correlation = correlation
@@ -168,9 +178,17 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         self.checkpoint = checkpoint
         self.device = device
         self.field = field
+        self.spread = spread
 
     def fit(
-        self, X: Any, y: Any, *, graph: Graph | None = None, validation: Any = None, verbose: bool = False
+        self,
+        X: Any,
+        y: Any,
+        *,
+        graph: Graph | None = None,
+        validation: Any = None,
+        verbose: bool = False,
+        time_budget: float = float("inf"),
     ) -> GraphRegressor:
         """Learn from the known labels.
 
@@ -194,6 +212,9 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
             networks. By default they are drawn at random.
         verbose : bool
             Print how such a training goes.
+        time_budget : float
+            CPU seconds, by default without end, after which such a training, or the rounds of a scikit-learn regressor,
+            ends with the best so far.
 
         Returns
         -------
@@ -201,14 +222,14 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
             This model, fitted; one whose fit fails stays as it was.
         """
         graph = check_graph(graph)
-        base = check_parameters(self)
+        base, deadline = check_parameters(self), time.process_time() + check_seconds(time_budget, "time_budget")
         X, y = whole_tables(graph, X, y)
         X, y = check_together(graph, X, y=y)
         X, names = check_features(X, graph, optional=not find_base(self.base).features, as_is=base.takes_tables)
         columns = target_columns(y)
         shared: dict[bytes, Correlator] = {}
         if columns is None:
-            found = learn(self, base, Data(graph, X, y, names, "y", validation, verbose), shared)
+            found = learn(self, base, Data(graph, X, y, names, "y", validation, verbose, deadline), shared)
             self.__dict__.pop("targets_", None)
             self.field_ = found
             return self
@@ -217,7 +238,7 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         targets = {}
         for name, column in columns.items():
             targets[name] = clone(self)
-            data = Data(graph, X, column, names, f"y[{name!r}]", validation, verbose)
+            data = Data(graph, X, column, names, f"y[{name!r}]", validation, verbose, deadline)
             targets[name].field_ = learn(self, check_parameters(self), data, shared)
         self.__dict__.pop("field_", None)
         self.targets_ = targets
@@ -266,6 +287,9 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
 
     def _scores(self) -> np.ndarray:
         return self._field.prediction.scores
+
+    def _predictive_width(self, coverage: float) -> float:
+        return self._field.spread.width(coverage)
 
     def sample(
         self,
@@ -334,8 +358,9 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         alpha, beta = field.alpha_and_beta_on(graph)
         stderr = {t: field.alpha_stderr[t] for t in graph.edge_types}
         outcome: Outcome = Outcome(members.mean(axis=0), unknown, members=members, out_of_sample=in_sample)
-        tuned, names, seed = clone(self), field.feature_names, field.random_state
-        tuned.field_ = FittedField(graph, X, y, base, outcome, alpha, stderr, beta, names, seed, kind=field.kind)
+        tuned, names = clone(self), field.feature_names
+        options: Any = {"random_state": field.random_state, "kind": field.kind, "spread_setting": self.spread}
+        tuned.field_ = FittedField(graph, X, y, base, outcome, alpha, stderr, beta, names, **options)
         return tuned
 
     def diagnose(self) -> Diagnosis:

@@ -47,3 +47,15 @@ def own_copy(X: Any) -> Any:
     copy = X.view()
     copy.flags.writeable = False
     return copy
+
+
+def number_columns(X: Any, most: int) -> dict[str, np.ndarray]:
+    """Return columns (n,) of numbers by their positions, x0, x1, ..; none of a table of more than ``most`` columns."""
+    if X is None or X.shape[1] > most:
+        return {}
+    if isinstance(X, pd.DataFrame):
+        kinds = pd.api.types
+        numeric = [k for k, t in enumerate(X.dtypes) if kinds.is_numeric_dtype(t) and not kinds.is_complex_dtype(t)]
+        return {f"x{k}": X.iloc[:, k].to_numpy(dtype=float, na_value=np.nan) for k in numeric}
+    table = X.toarray() if sp.issparse(X) else np.asarray(X)
+    return {f"x{k}": column.astype(float) for k, column in enumerate(table.T)}

@@ -40,6 +40,7 @@ class Settings(Protocol):
     random_state: int
     checkpoint: str | os.PathLike[str] | None
     device: str
+    spread: str
 
 
 def check_parameters(model: Settings) -> Base:
@@ -52,6 +53,7 @@ def check_parameters(model: Settings) -> Base:
     check_count(model.random_state, "random_state", 0)
     check_choice(model.training, ("joint", "post-hoc", "paper"), "training")
     check_count(model.ensemble, "ensemble", 1)
+    check_choice(model.spread, ("learned", "constant"), "spread")
     if not isinstance(model.logdet, str | Strategy):
         raise ValueError(f'logdet={model.logdet!r:.40} is unknown; use "auto", Eigen(), Cholesky() or Lanczos().')
     return make_base(model.base, model.training, model.ensemble, model.device)
@@ -67,6 +69,7 @@ class Data(NamedTuple):
     called: str = "y"
     validation: Any = None
     verbose: bool = False
+    deadline: float = np.inf
 
 
 def learn(model: Settings, base: Base, data: Data, shared: dict[bytes, Correlator]) -> FittedField:
@@ -91,7 +94,8 @@ def _learn(model: Settings, base: Base, data: Data, shared: dict[bytes, Correlat
     if data.validation is not None and not base.stops_early:
         raise ValueError(f'base "{base.name}" has no training to stop early; leave validation out.')
     judges = None if data.validation is None else check_validation(data.validation, graph, labelled)
-    task = Task(graph, X, y, labelled, model.folds, model.random_state, model.checkpoint, judges, data.verbose)
+    task = Task(graph, X, y, labelled, model.folds, model.random_state, model.checkpoint, judges)
+    task = replace(task, verbose=data.verbose, deadline=data.deadline)
     correlate = None
     if model.correlation == "learned":
         key = kind.encode() + labelled.tobytes()
@@ -104,7 +108,8 @@ def _learn(model: Settings, base: Base, data: Data, shared: dict[bytes, Correlat
     else:
         alpha, stderr = (dict.fromkeys(graph.edge_types, v) for v in (1.0 if model.correlation else 0.0, 0.0))
         beta = fixed_beta(outcome.residual, field_graph(graph, kind), y, alpha, design_of(base, X))
-    field = FittedField(graph, X, y, base, outcome, alpha, stderr, beta, data.names, model.random_state, kind=kind)
+    options: Any = {"random_state": model.random_state, "kind": kind, "spread_setting": model.spread}
+    field = FittedField(graph, X, y, base, outcome, alpha, stderr, beta, data.names, **options)
     field = with_out_of_sample_beta(field)
     log.info("fitted %s to %s: %r in %.3g s", type(model).__name__, data.called, field, time.perf_counter() - begin)
     for what, how in (field.correlation.methods if field.correlation else {}).items():

@@ -12,7 +12,7 @@ import pandas as pd
 from residua import metrics
 from residua.by_id import NAMED, index_of, labels_by_id, names_nodes, positions_of, whole_tables
 from residua.graph import Graph
-from residua.intervals import conformal_quantile, gaussian_width
+from residua.intervals import conformal_quantile
 from residua.targets import by_target, side_by_side
 from residua.validation import check_choice, check_graph, check_share, check_together, check_values
 
@@ -45,6 +45,10 @@ class Predictor(ABC):
     @abstractmethod
     def _scores(self) -> np.ndarray | None:
         """Return absolute errors in standard deviations at labels out of sample; None where they are too few."""
+
+    @abstractmethod
+    def _predictive_width(self, coverage: float) -> float:
+        """Return the half-width of central intervals of the predictive distribution, in standard deviations."""
 
     @overload
     def predict(
@@ -173,9 +177,10 @@ class Predictor(ABC):
             Other data, as in ``predict``.
         coverage : float
             Share of nodes that the intervals should cover, between 0 and 1.
-        method : "conformal" or "gaussian"
-            "conformal" widens the Gaussian interval until it covers the training labels, leave-one-out, so its
-            coverage does not rest on normality; "gaussian" takes the model at its word.
+        method : "conformal" or "predictive"
+            "conformal" widens or narrows the interval of the model until it covers the training labels, leave-one-out,
+            so its coverage does not rest on the shape of the tails; "predictive" takes the model at its word: Student's
+            t where a spread was learned, else a Gaussian. "gaussian" is the former name of "predictive".
         nodes : ids (k,), optional
             Which nodes to return, in this order.
 
@@ -243,10 +248,10 @@ class Predictor(ABC):
         if self.targets_ is not None:
             widths: Any = np.array([one.interval_width(coverage, method) for one in self.targets_.values()])
             return widths
-        check_choice(method, ("conformal", "gaussian"), "method")
+        check_choice(method, ("conformal", "predictive", "gaussian"), "method")
         check_share(coverage, "coverage")
-        scores = None if method == "gaussian" else self._scores()
-        return gaussian_width(coverage) if scores is None else conformal_quantile(scores, coverage)
+        scores = self._scores() if method == "conformal" else None
+        return self._predictive_width(coverage) if scores is None else conformal_quantile(scores, coverage)
 
     def score(self, X: Any, y: Any, *, known: Any = None, graph: Graph | None = None) -> float:
         """Return R2 at nodes whose label was unknown to the model; of several targets the mean of theirs.

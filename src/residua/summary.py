@@ -49,9 +49,9 @@ class Summary:
         Of the intervals from lower to upper.
     facts : dict of str to float
         nodes, labels, edges, degrees_of_freedom (labels less coefficients of a linear base), log_likelihood,
-        restricted_log_likelihood, aic, bic, p_value (of no correlation), residual_std (of a residual about which
-        nothing is known), std_given_neighbours (of one whose neighbours are all known), beta, beta_std_error. NaN where
-        there is no such number.
+        restricted_log_likelihood, log_likelihood_mc_error (of both, from random probes), aic, bic, p_value (of no
+        correlation), residual_std (of a residual about which nothing is known), std_given_neighbours (of one whose
+        neighbours are all known), beta, beta_std_error. NaN where there is no such number.
     methods : dict of str to str
         How numbers were computed.
     notes : tuple of str
@@ -154,6 +154,8 @@ class Summary:
         ):
             if np.isfinite(facts[key]):
                 yield name, f"{facts[key]:,.2f}"
+        if facts["log_likelihood_mc_error"] > 0:
+            yield "  error by probes", f"{facts['log_likelihood_mc_error']:.2g}"
         if np.isfinite(facts["p_value"]):
             yield "Test of no correlation", f"p {p_text(facts['p_value'], equals='= ')}"
 
@@ -362,6 +364,7 @@ def _facts(field: FittedField, rank: int) -> dict[str, float]:
         "degrees_of_freedom": n - rank if linear else np.nan,
         "log_likelihood": likelihood,
         "restricted_log_likelihood": restricted,
+        "log_likelihood_mc_error": np.nan if fit is None else fit.log_likelihood_mc_error,
         "aic": aic,
         "bic": float(bic),
         "p_value": np.nan if fit is None else fit.p_value,

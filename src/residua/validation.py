@@ -93,6 +93,13 @@ def other_units(size: float, name: str) -> str:
     return f"give it in other units, such as {name} * {10.0 ** -np.floor(np.log10(size)):.0e}."
 
 
+def check_seconds(value: Any, name: str) -> float:
+    """Return a number of seconds above 0, perhaps without end."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not value > 0:
+        raise ValueError(f"{name}={value!r} must be a number of seconds above 0, such as 120.")
+    return float(value)
+
+
 def check_nodes(nodes: Any, graph: Graph, name: str) -> np.ndarray:
     """Return a mask (n,) of nodes, given as a mask in their order, as one by id, or as a list of ids."""
     mask = as_flags(align(nodes, graph.nodes, name) if isinstance(nodes, pd.Series) else nodes, name)

@@ -5,9 +5,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingRegressor
 from sklearn.linear_model import Ridge
+from sklearn.model_selection import KFold
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeRegressor
 
 import residua
 from residua import Graph, GraphRegressor
@@ -139,3 +141,19 @@ def test_a_joint_fit_comes_back_from_a_file_and_tells_its_rounds(tmp_path):
     plain = GraphRegressor(Ridge(), training="post-hoc").fit(X, y, graph=graph)
     assert plain.history_.empty
     assert_array_equal(plain.outcome_.residual, model.outcome_.base_out_of_fold_error)
+
+
+def test_out_of_fold_predictions_of_a_whole_fit_do_not_know_their_fold():
+    """Poisoned labels of one fold move every prediction but those of that fold, which were made without them."""
+    graph, X, y = data(3, 10)
+    folds = KFold(5, shuffle=True, random_state=0)
+    fold = next(test for _, test in folds.split(y))
+    other = np.setdiff1d(np.arange(100), fold)
+    poisoned = y.copy()
+    poisoned[fold] += 100.0
+    found = []
+    for labels in (y, poisoned):
+        model = GraphRegressor(DecisionTreeRegressor(max_depth=3, random_state=0)).fit(X, labels, graph=graph)
+        found.append(labels - model.field_.outcome.base_out_of_fold_error)
+    assert_allclose(found[0][fold], found[1][fold], rtol=1e-9)
+    assert (np.abs(found[0] - found[1])[other] > 1).mean() > 0.5

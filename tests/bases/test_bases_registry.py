@@ -19,6 +19,7 @@ def test_every_name_makes_a_base_of_its_kind(name):
     assert entry.name == name
     assert entry.help
     if entry.kind != "network":
+        assert make_base(name).takes_tables is entry.tables
         assert isinstance(make_base(name), {"linear": LinearBase, "trees": TreesBase}[entry.kind])
 
 

@@ -240,3 +240,12 @@ def test_numbers_that_are_not_finite_become_null_in_json(capsys):
     said = capsys.readouterr().out
     assert json.loads(said) == {"r2": None, "ends": [None, 1.5], "rows": [{"n": 3, "name": "köln"}]}
     assert "köln" in said
+
+
+def test_both_defaults_are_argued_where_they_are_looked_up():
+    from residua import GraphRegressor
+
+    said = " ".join(run("fit --help").split())
+    assert GraphRegressor().base == "hops"
+    assert "In Python the default is hops" in said.replace("│ ", "")
+    assert 'has another default, "linear"' in " ".join(GraphRegressor.__doc__.split())

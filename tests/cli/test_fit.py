@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from commands import run, stopped
-from residua import load
+from residua import Average, GraphRegressor, automatic, load
 from residua.cli.app import app
 from residua.io.tables.predictions import rounded
 from tables import edit, town, write
@@ -325,3 +325,81 @@ def test_ids_that_are_numbers_may_come_in_any_order(folder):
         found[name] = [pd.read_csv(path).set_index("id")["prediction"].sort_index() for path in ("p.csv", "other.csv")]
     for one, other in zip(*found.values(), strict=True):
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-6)  # labels are of size 1
+
+
+def with_gaps(folder):
+    """Write the tables with empty cells among numbers and among text."""
+    nodes, edges = town()
+    nodes.loc[::9, "size"] = np.nan
+    nodes.loc[4::20, "quarter"] = None
+    write(folder, nodes, edges)
+    return nodes.drop(columns=["id", "price"])
+
+
+def test_trees_see_the_table_as_it_is(folder):
+    table = with_gaps(folder)
+    out = run("fit nodes.csv edges.csv --target price --base trees")
+    assert "an empty cell left to trees as it is: size in 9 cells" in out
+    assert (
+        "quarter with 4 values (categories, to trees as they are; an empty cell is missing: quarter in 4 cells)" in out
+    )
+    model = load("model.residua")
+    assert list(model.feature_names_in_) == ["size", "quarter"]
+    assert model.base_.columns.categorical.tolist() == [False, True]
+    pd.testing.assert_frame_equal(model.X_.astype(table.dtypes), table)
+    run("predict model.residua --nodes nodes.csv --edges edges.csv -o again.csv")
+    np.testing.assert_allclose(pd.read_csv("again.csv")["prediction"], model.predict(), rtol=1e-9)
+    found = json.loads(run("compare nodes.csv edges.csv --target price --splits 1 --bases linear,trees --json"))
+    assert found["as_they_are"]
+    assert all(method["failure"] is None for method in found["methods"])
+
+
+def test_linear_bases_get_numbers_as_before(folder):
+    with_gaps(folder)
+    out = run("fit nodes.csv edges.csv --target price")
+    assert "an empty cell takes the column's median: size" in out
+    assert list(load("model.residua").feature_names_in_)[:2] == ["size", "quarter=(empty)"]
+
+
+@pytest.fixture
+def quick_candidates(monkeypatch):
+    """Let ``best`` try bases that take no second."""
+    plain = {name: lambda name=name: GraphRegressor(name) for name in ("mean", "linear", "trees")}
+    monkeypatch.setattr(automatic, "_candidates", lambda: plain)
+
+
+def test_the_best_average_is_fitted_saved_and_asked(folder, quick_candidates):
+    with_gaps(folder)
+    out = run("fit nodes.csv edges.csv --target price --base best --time-budget 100")
+    average = load("model.residua")
+    assert isinstance(average, Average)
+    heaviest = int(average.weights.argmax())
+    assert f"weight {average.weights[heaviest]:.2f}" in out
+    assert f"{average.out_of_sample_scores().r2:.3f}; each of 54 labels" in out
+    run("predict model.residua -o own.csv")
+    run("predict model.residua --nodes nodes.csv --edges edges.csv -o again.csv")
+    own, again = pd.read_csv("own.csv"), pd.read_csv("again.csv")
+    assert list(own) == ["id", "prediction", "std", "lower", "upper", "base", "correction"]
+    np.testing.assert_allclose(own["prediction"], average.predict(), rtol=1e-9)
+    np.testing.assert_allclose(own.iloc[:, 1:], again.iloc[:, 1:], rtol=1e-7, atol=1e-9)
+    told = runner.invoke(app, ["report", "model.residua", "-o", "report.html"])
+    assert told.exit_code == 0
+    assert "the page shows the one of the largest weight" in told.stderr
+    found = json.loads(run("fit nodes.csv edges.csv --target price --base best --json"))
+    assert sum(one["weight"] for one in found["bases"]) == pytest.approx(1)
+    assert "about" in run("fit nodes.csv edges.csv --target price --base best --dry-run")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--ensemble 3", "--ensemble is for a single base"),
+        ("--correlation none", "--correlation is for a single base"),
+        ("--time-budget 0", "--time-budget=0.0 must be a number of seconds above 0"),
+        ("--features price", "the id or the target"),
+        ("--scheduler tcp://127.0.0.1:1", "--base best is for one machine"),
+    ],
+)
+def test_what_best_does_not_take_ends_in_one_line(folder, monkeypatch, capsys, words, said):
+    line = stopped(f"fit nodes.csv edges.csv --target price --base best -o m.residua {words}", monkeypatch, capsys)
+    assert said in line

@@ -10,7 +10,7 @@ import dense
 from graphs import small_world
 from residua.bases.base import Base, Outcome
 from residua.field.fitted import FittedField
-from residua.field.out_of_sample import FEW, RELATIVE_VARIANCE, with_out_of_sample_beta
+from residua.field.out_of_sample import FEW, RELATIVE_VARIANCE, _share_of_ambiguity, with_out_of_sample_beta
 
 
 class Several(Base):
@@ -148,3 +148,17 @@ def test_propagation_counts_no_label_that_sets_the_level_of_its_component():
     variance = q / (len(case.L) - 1) * tails(case, 1 - 1e-9, r[None, case.L], unseen)
     inflated = variance + RELATIVE_VARIANCE / len(case.L) * max(variance, 1.0)
     assert_allclose(1 / found.beta, inflated, rtol=1e-5)
+
+
+def test_a_label_that_several_members_left_out_is_spared_less_than_one_that_a_single_one_did():
+    """Errors of k members that differ by noise: those of the average of c, scaled, are of the size of the average's."""
+    rng, k, c = np.random.default_rng(0), 6, 2
+    shared, own = rng.standard_normal(200_000), 0.8 * rng.standard_normal((k, 200_000))
+    hidden = (np.arange(200_000) + np.arange(k)[:, None]) % k < c
+    single = np.mean((shared + own) ** 2)
+    ambiguity = own.var(axis=0).mean() / single
+    several = np.mean((shared + (own * hidden).sum(axis=0) / c) ** 2)
+    scale = (1 - ambiguity) / (1 - ambiguity * _share_of_ambiguity(hidden))
+    assert_allclose(scale * several, np.mean((shared + own.mean(axis=0)) ** 2), rtol=0.01)
+    assert _share_of_ambiguity(np.eye(k, dtype=bool)) == 0
+    assert_allclose(_share_of_ambiguity(np.ones((k, 5), bool)), 1)

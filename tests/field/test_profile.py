@@ -72,6 +72,7 @@ def test_fit_is_the_dense_maximum(name, alpha, strategy):
     assert (fit.bartlett_factor > 1) == (len(r) <= 64)
     assert fit.n_labelled == len(r)
     assert fit.alpha_mc_error == {"edge": 0.0}
+    assert fit.log_likelihood_mc_error == 0
     assert "exact" in fit.methods["log-determinant"]
 
 
@@ -417,6 +418,8 @@ def test_estimated_fit_is_off_by_no_more_than_its_monte_carlo_error(name, alpha)
         error = abs(fit.alpha["edge"] - exact.alpha["edge"])
         assert 0 < fit.alpha_mc_error["edge"] < 0.1 * fit.alpha_stderr["edge"]
         assert error < 4 * fit.alpha_mc_error["edge"], f"{fit.alpha}, exactly {exact.alpha} +- {exact.alpha_stderr}"
+        off = abs(fit.restricted_log_likelihood - exact.restricted_log_likelihood)
+        assert 0 < off < 4 * fit.log_likelihood_mc_error
         # On the scale of arctanh(alpha): near 1 the error of alpha itself is proportional to 1 - alpha.
         spreads = [f.alpha_stderr["edge"] / (1 - f.alpha["edge"] ** 2) for f in (fit, exact)]
         assert_allclose(spreads[0], spreads[1], rtol=0.1)

@@ -77,7 +77,7 @@ def test_empty_cells_take_the_median_or_a_value_of_their_own(tmp_path):
 def test_the_transformer_is_scikit_learns(files):
     from sklearn.compose import ColumnTransformer
 
-    assert isinstance(read_tables(*files, PRICE).recipe.transformer, ColumnTransformer)
+    assert isinstance(read_tables(*files, PRICE).recipe.encoding.transformer, ColumnTransformer)
 
 
 def test_columns_that_cannot_be_features_are_named(tmp_path):

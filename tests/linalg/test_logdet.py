@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import dense
-from graphs import CASES, grid, small_world
+from graphs import CASES, case, grid, small_world
 from residua.linalg import Cholesky, Eigen, Lanczos, weighted_sum
 from residua.linalg.lanczos import Quadrature
 from residua.linalg.logdet import stochastic
@@ -196,6 +196,23 @@ def test_default_depth_is_deep_enough_for_the_error_it_reports(alpha):
         for part in ("value", "gradient"):
             found, error = getattr(ratio, part)(at)
             assert np.abs(found - getattr(exact, part)(at).value) < 4 * np.asarray(error), part
+
+
+@pytest.mark.parametrize("steps", [24, 96])
+@pytest.mark.parametrize(
+    "c",
+    [case(3_000, zip(range(2_999), range(1, 3_000), strict=True), range(0, 3_000, 2)), grid(60, 60)],
+    ids=["path", "map"],
+)
+def test_what_few_steps_leave_near_the_limit_is_in_the_error(c, steps):
+    """There the last steps change little, and all that are missing a lot."""
+    exact = Cholesky().prepare(c.terms, c.U)
+    for alpha in ([0.9999], [0.99999]):
+        ratio = Lanczos(probes=16, steps=steps).prepare(c.terms, c.U)
+        for part in ("value", "gradient"):
+            found, error = getattr(ratio, part)(np.array(alpha))
+            off = np.abs(found - getattr(exact, part)(np.array(alpha)).value) / np.asarray(error)
+            assert off < 4, f"{part} at {alpha}"
 
 
 def test_more_probes_keep_the_first_ones():

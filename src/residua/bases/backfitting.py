@@ -65,6 +65,8 @@ class Backfitting:
         Nodes.
     predicted : callable
         Fits without a fold, to targets and with weights (|L|,), and predicts at its labels.
+    late : callable
+        Whether to begin no further round.
     history : list of dict
         Start, round, error and alpha.
     """
@@ -75,6 +77,7 @@ class Backfitting:
     correlation: CorrelationModel[Any]
     n: int
     predicted: Predicted
+    late: Callable[[], bool] = lambda: False
     history: list[dict[str, Any]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -95,6 +98,8 @@ class Backfitting:
 
     def _go_on(self, name: str, rounds: list[Round], count: int) -> None:
         for _ in range(count):
+            if self.late():
+                return
             last = rounds[-1]
             target, weight = self._targets(last)
             residual = self._fitted(target[:, :-1], weight[:, :-1])

@@ -11,6 +11,7 @@ written down here as protocols, so that bases know nothing of the field and the 
 from __future__ import annotations
 
 import os
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -183,6 +184,8 @@ class Task:
         Labels that no training learns from and all stop on.
     verbose : bool
         Whether to print how a training goes.
+    deadline : float, optional
+        CPU second of this process at which a training ends with the best that it has.
     """
 
     graph: Graph
@@ -194,6 +197,12 @@ class Task:
     checkpoint: str | os.PathLike[str] | None = None
     validation: np.ndarray | None = None
     verbose: bool = False
+    deadline: float = np.inf
+
+    @property
+    def late(self) -> bool:
+        """Whether the time is over."""
+        return time.process_time() > self.deadline
 
     @property
     def labels(self) -> np.ndarray:

@@ -31,6 +31,8 @@ class Entry:
         Whether it looks at features.
     columns : int
         Columns that it makes of one feature, at most.
+    tables : bool
+        Whether it takes a table as it is, with missing values and text.
     trusted : tuple of str
         Types in its model file that skops does not trust unasked.
     """
@@ -40,17 +42,21 @@ class Entry:
     kind: Literal["linear", "trees", "regressor", "network"]
     features: bool = True
     columns: int = 1
+    tables: bool = False
     trusted: tuple[str, ...] = ()
 
 
 BENDS, MOST_BENDS = 6, 240  # of a spline: for each feature, and for all features together
-_TREES = ("sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",)  # in files of version 0.1
+_TREES = (
+    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",  # in files of version 0.1
+    "sklearn.tree._tree.Tree",  # in averages by ``residua.best``
+)
 _TABLE = (
     Entry("zero", "nothing", "linear", features=False),
     Entry("mean", "one level for all nodes", "linear", features=False),
     Entry("linear", "a linear mean of the features", "linear"),
     Entry("splines", "a smooth curve of each feature", "linear", columns=1 + BENDS),
-    Entry("trees", "boosted trees, grown through the likelihood", "trees", trusted=_TREES),
+    Entry("trees", "boosted trees, grown through the likelihood", "trees", tables=True, trusted=_TREES),
     Entry("mlp", "layers on a node's own features", "network"),
     Entry("hops", "layers on features averaged over 0, 1 and 2 hops", "network", columns=3),
     Entry("gcn", "graph convolutions", "network"),
@@ -86,7 +92,7 @@ def find_base(base: Any) -> Entry:
             return Entry(name, "a torch module", "network")
         # Of a stack of regressors only the class has predict before it is fitted.
         if all(hasattr(base, method) or hasattr(type(base), method) for method in ("fit", "predict", "get_params")):
-            return Entry(name, "a scikit-learn regressor", "regressor")
+            return Entry(name, "a scikit-learn regressor", "regressor", tables=True)
     raise ValueError(f"base={base!r} is unknown; use {listed()}, a scikit-learn regressor or a torch module.")
 
 

@@ -79,7 +79,7 @@ class ScikitBase(Base):
         def predicted(k: int, target: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
             return fitted(fold != k, target, weight).predict(take_rows(X, fold == k)).ravel()
 
-        found = Backfitting(y, fold, task.labels, correlation, len(task.y), predicted)
+        found = Backfitting(y, fold, task.labels, correlation, len(task.y), predicted, lambda: task.late)
         plain, best = found.run()
         self.estimator = fitted(np.ones(len(y), bool), best.target, best.weight)
         fit = correlation(best.residual, start=np.arctanh(best.alpha))

@@ -16,7 +16,7 @@ from residua.cli import options
 from residua.cli.compare import compare
 from residua.cli.edges import edges
 from residua.cli.fit import fit
-from residua.cli.predict import load_model, predict
+from residua.cli.predict import load_single, predict
 from residua.cli.reproduce import data, reproduce
 
 WRONG_INPUT = (ValueError, OSError, ImportError, MemoryError)
@@ -108,7 +108,7 @@ def report(
     with options.status():
         from residua.views.page.html import write_report
 
-        fitted, *rest = (load_model(model, trust) for model in models)
+        fitted, *rest = (load_single(model, trust) for model in models)
         others = dict(zip(map(str, models[1:]), rest, strict=True))
         recipe = getattr(fitted, "recipe_", None)
         target = recipe.target if recipe else None

@@ -6,7 +6,7 @@ import csv
 import io
 import math
 import shlex
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,7 +14,7 @@ import typer
 from typer import Option
 
 from residua.bases.progress import count_on, progress
-from residua.bases.registry import COMPARED
+from residua.bases.registry import BASES, COMPARED
 from residua.cli import options
 
 if TYPE_CHECKING:
@@ -39,7 +39,10 @@ def compare(
         Path | None, options.Output(help="Where the table goes, .csv, beside it a picture, .png.", show_default=False)
     ] = None,
 ) -> None:
-    """Which method predicts best: label propagation, and bases plain, propagated and learned."""
+    """Which method predicts best: label propagation, and bases plain, propagated and learned.
+
+    ``residua fit --base best`` averages several of them.
+    """
     from residua.io.tables.predictions import check_output
 
     if output is not None:
@@ -48,11 +51,12 @@ def compare(
         from residua.comparison import compare as run
         from residua.io.tables.graphs import read_tables
 
-        data = read_tables(tables.nodes, tables.edges, tables.columns)
+        asked_for = options.split_names(bases) or COMPARED
+        as_is = any(name in BASES and BASES[name].tables for name in asked_for)
+        data = read_tables(tables.nodes, tables.edges, replace(tables.columns, as_is=as_is))
         with options.name_labels(tables):
             asked: dict[str, Any] = {"splits": splits, "split": split, "share": share, "random_state": seed}
-            asked["field"] = field
-            asked["bases"] = options.split_names(bases) or COMPARED
+            asked |= {"field": field, "bases": asked_for}
             found = run(data.features, data.y, data.graph, **asked, progress=count_on(advance))
     facts = options.facts_of(data)
     command = next_command(found, tables) if found.best else None
@@ -152,6 +156,7 @@ def _print(facts: dict[str, Any], found: Comparison) -> None:
     if found.best:
         spread = "mean ± standard deviation over the splits; " if found.splits > 1 else ""
         console.print(f"{spread}* highest R2: {found.best.name}", highlight=False, soft_wrap=True)
+        console.print(f"residua fit --base {options.BEST} averages several bases", highlight=False, soft_wrap=True)
     failed = [f"{row.name} failed: {row.failure}" for row in found.rows if row.failure]
     for text in (*failed, *found.skipped, *found.notes):
         options.note(text)

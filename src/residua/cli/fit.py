@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
-from residua.bases.registry import find_base
-from residua.cli import options
+from residua.bases.registry import LINEAR, find_base, listed
+from residua.cli import best, options
+from residua.validation import check_seconds
 
 if TYPE_CHECKING:
     from residua.diagnosis import Diagnosis
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 @options.of_tables
 def fit(
     tables: options.Tables,
-    base: Annotated[str, Option(help=f"What explains a node by its features: {options.BASE_NAMES}.")] = "linear",
+    base: Annotated[str, Option(help=options.FIT_HELP)] = "linear",
     correlation: Annotated[str, Option(help="What neighbours' residuals add: learned, propagate or none.")] = "learned",
     field: Annotated[str, Option(help=f"Precision of the residuals: {options.FIELDS}")] = "normalised",
     training: Annotated[str, Option(help="Of networks: joint, post-hoc or paper.")] = "joint",
@@ -31,6 +33,10 @@ def fit(
     seed: options.Seed = 0,
     checkpoint: Annotated[Path | None, Option(help="Of networks: file to go on from after an interruption.")] = None,
     device: Annotated[str, Option(help="Of networks: where they are trained, cpu, cuda, mps or auto.")] = "cpu",
+    time_budget: Annotated[
+        float | None,
+        Option(help="CPU seconds after which a training ends with the best so far; of best, by default 120."),
+    ] = None,
     dry_run: Annotated[bool, Option("--dry-run", help="Only tell what is read, and what a fit would take.")] = False,
     scheduler: Annotated[
         str | None, Option(help="Address of a Dask scheduler; tables are Parquet, the output a folder of predictions.")
@@ -43,11 +49,20 @@ def fit(
 
     if scheduler is None:
         check_output(output, (".residua",), (tables.nodes, tables.edges))
-    if not find_base(base).features and tables.columns.features is None:
+    if time_budget is not None:
+        check_seconds(time_budget, "--time-budget")
+    several = base == options.BEST
+    if several or find_base(base).tables:
+        tables = replace(tables, columns=replace(tables.columns, as_is=True))
+    elif not find_base(base).features and tables.columns.features is None:
         tables = replace(tables, columns=replace(tables.columns, features=()))
     parameters = {"base": base, "correlation": correlation, "training": training, "ensemble": ensemble, "field": field}
     parameters |= {"random_state": seed, "checkpoint": checkpoint, "device": device}
+    if several:
+        best.check_options(parameters)
     if scheduler is not None:
+        if several:
+            raise ValueError(f"--base best is for one machine; on a cluster use {listed(LINEAR)}.")
         from residua.cli.scheduler import fit_on_cluster, lines
 
         if dry_run:
@@ -56,22 +71,29 @@ def fit(
         found = fit_on_cluster(scheduler, tables, parameters, folder)
         options.print_json(found) if as_json else options.say_all(lines(found))
     elif dry_run:
-        data, model = _ready(tables, parameters)
-        found = rehearsal(data, model)
-        options.print_json(found) if as_json else options.say_all(rehearsal_lines(found))
+        if several:
+            data = _read(tables)
+            rehearsed = rehearsal(data, best.jobs(data))
+        else:
+            data, model = _ready(tables, parameters)
+            rehearsed = rehearsal(data, [_job(data, model)])
+        options.print_json(rehearsed) if as_json else options.say_all(rehearsal_lines(rehearsed))
+    elif several:
+        found = best.fit_best(tables, _read(tables), parameters | {"time_budget": time_budget}, output)
+        options.print_json(found) if as_json else options.say_all(best.best_lines(found))
     else:
-        found = fit_tables(tables, parameters, output)
+        found = fit_tables(tables, parameters, output, time_budget or inf)
         options.print_json(found) if as_json else options.say_all(fit_lines(found))
 
 
-def rehearsal(data: NodeData, model: GraphRegressor) -> dict[str, Any]:
+def rehearsal(data: NodeData, jobs: Sequence[Job]) -> dict[str, Any]:
     """Return what was read, what the graph looks like, and what a fit would take."""
     import numpy as np
 
     from residua.resources import available_bytes, describe_estimate, estimate
 
-    job, graph = _job(data, model), data.graph
-    need, counts = estimate(job), np.diff(graph.adjacency().indptr)
+    graph, needs = data.graph, [estimate(job) for job in jobs]
+    counts = np.diff(graph.adjacency().indptr)
     A = graph.adjacency().tocoo()
     shown = [f"{graph.nodes[i]} - {graph.nodes[j]}" for i, j in zip(A.row[:6], A.col[:6], strict=True) if i < j][:3]
     return options.facts_of(data) | {
@@ -82,11 +104,11 @@ def rehearsal(data: NodeData, model: GraphRegressor) -> dict[str, Any]:
             "neighbours_most": int(counts.max()),
             "isolated": [str(node) for node in graph.nodes[counts == 0][:MOST_ISOLATED]],
         },
-        "bytes": need.bytes,
+        "bytes": max(need.bytes for need in needs),
         "bytes_available": available_bytes(),
-        "seconds": need.seconds,
+        "seconds": sum(need.seconds for need in needs),
         "seconds_to_compile": COMPILATION,
-        "needs": describe_estimate(job),
+        "needs": "\n".join(describe_estimate(job) for job in jobs),
     }
 
 
@@ -113,7 +135,9 @@ MOST_ISOLATED = 5  # nodes without an edge that are named
 MOST_COEFFICIENTS = 8  # that are printed
 
 
-def fit_tables(tables: options.Tables, parameters: dict[str, Any], output: Path) -> dict[str, Any]:
+def fit_tables(
+    tables: options.Tables, parameters: dict[str, Any], output: Path, time_budget: float = inf
+) -> dict[str, Any]:
     """Read, fit and save; return what there is to print."""
     begin, name = time.perf_counter(), parameters["base"]
     with options.status(name):
@@ -122,7 +146,7 @@ def fit_tables(tables: options.Tables, parameters: dict[str, Any], output: Path)
         data, model = _ready(tables, parameters)
         check_memory(_job(data, model))
         with options.name_labels(tables):
-            model.fit(data.features, data.y, graph=data.graph)
+            model.fit(data.features, data.y, graph=data.graph, time_budget=time_budget)
         model.recipe_ = data.recipe
         diagnosis = model.diagnose()
         model.save(output)
@@ -133,16 +157,21 @@ def fit_tables(tables: options.Tables, parameters: dict[str, Any], output: Path)
     return facts | learned | {"seconds": time.perf_counter() - begin, "model": str(output)}
 
 
+def _read(tables: options.Tables) -> NodeData:
+    from residua.io.tables.graphs import read_tables
+
+    return read_tables(tables.nodes, tables.edges, tables.columns)
+
+
 def _ready(tables: options.Tables, parameters: dict[str, Any]) -> tuple[NodeData, GraphRegressor]:
     """Read the tables, and make a model that is not fitted yet."""
     from residua.estimator import GraphRegressor
-    from residua.io.tables.graphs import read_tables
     from residua.validation import check_choice
 
     name, chosen = parameters["base"], parameters["correlation"]
     check_choice(chosen, ("learned", "propagate", "none"), "correlation")
     options.check_network_options(parameters)
-    data = read_tables(tables.nodes, tables.edges, tables.columns)
+    data = _read(tables)
     if data.X is None and find_base(name).features:
         raise ValueError(f"{tables.nodes} has no column to predict from, which --base {name} needs; use --base mean.")
     return data, GraphRegressor(**parameters | {"correlation": None if chosen == "none" else chosen})
@@ -152,14 +181,25 @@ def _job(data: NodeData, model: GraphRegressor) -> Job:
     from residua.resources import Job
 
     features = 0 if data.X is None else data.X.shape[1]
-    return Job.of(data.graph, options.known(data.y), features, model.base, model.correlation, model.ensemble)
+    job = Job.of(data.graph, options.known(data.y), features, model.base, model.correlation, model.ensemble)
+    return replace(
+        job, weighted=job.weighted or model.field != "normalised"
+    )  # self-loops of the Laplacian have weights
 
 
 def describe_model(model: GraphRegressor, diagnosis: Diagnosis, base: str) -> dict[str, Any]:
     """Return what was learned, for people and for JSON."""
     ends = diagnosis.alpha_interval if model.correlation_ is not None else dict.fromkeys(model.alpha_, (None, None))
     summary = model.summary().to_dict()
-    kept = ("coefficients", "log_likelihood", "aic", "bic", "residual_std", "std_given_neighbours")
+    kept = (
+        "coefficients",
+        "log_likelihood",
+        "log_likelihood_mc_error",
+        "aic",
+        "bic",
+        "residual_std",
+        "std_given_neighbours",
+    )
     return {
         "base": base,
         "correlation": model.correlation,

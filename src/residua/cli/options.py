@@ -25,7 +25,13 @@ if TYPE_CHECKING:
 
 _HELP = {name: f"{name} ({entry.help})" for name, entry in BASES.items()}
 BASE_NAMES = ", ".join(text for name, text in _HELP.items() if name not in NETWORKS)
+BEST = "best"  # as --base: several, averaged
 BASE_NAMES += f"; networks: {', '.join(_HELP[name] for name in NETWORKS)}"
+FIT_NAMES = f"{BASE_NAMES}; or {BEST} (several of these, averaged by their errors at labels left out)"
+FIT_HELP = (
+    f"What explains a node by its features: {FIT_NAMES}. In Python the default is hops, which predicts better; linear "
+    "needs no PyTorch, tells its coefficients and is fitted in a second."
+)
 Output = partial(Option, "--output", "-o")
 FIELDS = "normalised, laplacian, or auto: the one with the better leave-one-out score."
 Seed = Annotated[int, Option(min=0, help="Seed of everything random.")]
@@ -163,6 +169,7 @@ def facts_of(data: NodeData) -> dict[str, Any]:
         "categories": {name: {"values": list(v), "empty": filled.get(name, 0)} for name, v in recipe.values.items()},
         "dates": {name: list(made_of) for name, made_of in recipe.dates.items()},
         "positions": list(recipe.positions),
+        "as_they_are": recipe.as_is,
         "left_out": data.left_out,
         "edge_columns_left_out": data.edge_columns_left,
         "notes": data.notes,
@@ -221,15 +228,20 @@ def _rows_text(rows: Mapping[str, int]) -> str:
 def _feature_lines(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield which columns are features, and what stands for their empty cells."""
     numbers, categories = facts["numbers"], facts["categories"]
+    as_is = facts["as_they_are"]
     if numbers:
-        filled = [f"{name} {f['median']:.4g} in {cells(f['empty'])}" for name, f in numbers.items() if f["empty"]]
-        rule = f"an empty cell takes the column's median: {', '.join(filled)}" if filled else "no cell is empty"
+        said = (lambda name, f: name) if as_is else (lambda name, f: f"{name} {f['median']:.4g}")
+        filled = [f"{said(name, f)} in {cells(f['empty'])}" for name, f in numbers.items() if f["empty"]]
+        what = "left to trees as it is" if as_is else "takes the column's median"
+        rule = f"an empty cell {what}: {', '.join(filled)}" if filled else "no cell is empty"
         yield "Numbers", f"{', '.join(numbers)} ({rule})"
     if categories:
         named = ", ".join(f"{name} with {len(f['values'])} values" for name, f in categories.items())
         filled = [f"{name} in {cells(f['empty'])}" for name, f in categories.items() if f["empty"]]
-        rule = f"; an empty cell is a value of its own: {', '.join(filled)}" if filled else ""
-        yield "Text", f"{named} (each value a column{rule})"
+        rule = (
+            f"; an empty cell is {'missing' if as_is else 'a value of its own'}: {', '.join(filled)}" if filled else ""
+        )
+        yield "Text", f"{named} ({'categories, to trees as they are' if as_is else 'each value a column'}{rule})"
     if not numbers and not categories:
         yield "Features", "none"
 

@@ -14,6 +14,7 @@ from residua.cli import options
 if TYPE_CHECKING:
     import pandas as pd
 
+    from residua.average import Average
     from residua.estimator import GraphRegressor
 
 
@@ -90,7 +91,7 @@ def _check_options(nodes: Path | None, edges: Path | None, labels: Path | None, 
 
 
 def kept_columns(
-    nodes: Path | None, names: tuple[str, ...] | None, table: pd.DataFrame, model: GraphRegressor
+    nodes: Path | None, names: tuple[str, ...] | None, table: pd.DataFrame, model: GraphRegressor | Average
 ) -> dict[str, Any]:
     """Return columns of the node table that are to be written beside the predictions, row by row."""
     if nodes is None or not names:
@@ -119,17 +120,32 @@ def _map_of(output: Path, polygons: Path | None, nodes: Path | None) -> Path | N
     return found
 
 
-def load_model(path: Path, trust: bool = False) -> GraphRegressor:
-    """Load the model of a command; one with trees has to be trusted."""
-    from residua.estimator import GraphRegressor
+def load_model(path: Path, trust: bool = False) -> GraphRegressor | Average:
+    """Load the model of a command, or its average of several; one with scikit-learn's trees has to be trusted."""
     from residua.io.model_file import ModelFileError, load
 
     try:
         trusted = [name for entry in BASES.values() for name in entry.trusted] if trust else ()
-        return load(path, trusted=trusted, kind=GraphRegressor)
+        found: GraphRegressor | Average = load(path, trusted=trusted)
+        return found
     except ModelFileError as error:
         if "not trusted by default" not in str(error):
             raise
         beyond = "it holds other types than `residua fit` writes; load it in Python"
         remedy = beyond if trust else "if you know where the file comes from, add --trust"
         raise ModelFileError(f"{path} holds trees or other types that can steer compiled code; {remedy}.") from None
+
+
+def load_single(path: Path, trust: bool = False) -> GraphRegressor:
+    """Load a model, of an average the one of the largest weight, and say so."""
+    from residua.average import Average
+
+    found = load_model(path, trust)
+    if not isinstance(found, Average):
+        return found
+    shown = found.models[int(found.weights.argmax())]
+    text = f"{path} averages {len(found.models)} models; the page shows the one of the largest weight"
+    options.note(f"{text}, {shown.base_.name} ({found.weights.max():.2f}).")
+    if hasattr(found, "recipe_") and not hasattr(shown, "recipe_"):
+        shown.recipe_ = found.recipe_
+    return shown

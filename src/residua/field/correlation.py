@@ -56,6 +56,9 @@ class CorrelationFit:
         Labels that it rests on.
     alpha_mc_error : dict of str to float
         Error of alpha from random probes; 0 where the log-determinant is exact.
+    log_likelihood_mc_error : float
+        The same of both log-likelihoods. A fit takes probes until alpha is told, not until these are: compare models
+        whose likelihoods differ by less with ``logdet=Cholesky()``, or with more probes.
     methods : dict of str to str
         How each number was computed.
     note : str
@@ -82,6 +85,7 @@ class CorrelationFit:
     n_labelled: int
     alpha_mc_error: dict[str, float]
     methods: dict[str, str]
+    log_likelihood_mc_error: float = 0.0
     bartlett_factor: float = 1.0
     note: str = ""
     coefficients: np.ndarray = field(default_factory=lambda: np.empty(0))
@@ -123,9 +127,11 @@ class CorrelationFit:
             mc = f", Monte-Carlo error {self.alpha_mc_error[t]:.1g}" if self.alpha_mc_error[t] else ""
             digits = 4 if abs(value) < 0.999 else 6
             lines.append(f"  alpha[{t}] = {value:+.{digits}f}  (standard error {self.alpha_stderr[t]:.2g}{mc})")
+        error = self.log_likelihood_mc_error
+        noise = f"; Monte-Carlo error {error:.2g}" if error else ""
         lines += [
             f"  beta = {self.beta:.4g}  (standard error {self.beta_stderr:.2g})",
-            f"  log-likelihood = {self.log_likelihood:.2f} (restricted: {self.restricted_log_likelihood:.2f})",
+            f"  log-likelihood = {self.log_likelihood:.2f} (restricted: {self.restricted_log_likelihood:.2f}{noise})",
             f"  p = {self.p_value:.3g} for no correlation (likelihood-ratio test)",
             *([f"  {self.note}"] if self.note else []),
             "",
@@ -164,6 +170,7 @@ def maximise_likelihood(
         beta_stderr=log_beta_stderr(profile, a) * beta / profile.size**2,
         log_likelihood=profile.log_likelihood(a),
         restricted_log_likelihood=profile.restricted_log_likelihood(a),
+        log_likelihood_mc_error=float(profile.logdet(alpha).stderr) / 2,
         p_value=float(chdtrc(profile.p, max(gain, 0.0) / bartlett)),
         n_labelled=profile.n,
         alpha_mc_error=named(mc),

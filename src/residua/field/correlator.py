@@ -130,6 +130,7 @@ class Correlator:
             beta_stderr=np.nan,
             log_likelihood=-omega.value / 2,
             restricted_log_likelihood=-omega.value / 2,
+            log_likelihood_mc_error=omega.stderr / 2,
             p_value=np.nan,
             n_labelled=self.likelihood.n_labelled,
             alpha_mc_error=dict.fromkeys(self.graph.edge_types, 0.0),

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +21,8 @@ from residua.field.conditional import Conditional
 from residua.field.correlation import CorrelationFit
 from residua.field.kinds import LAPLACIAN, NORMALISED, carried_over, field_graph, highest_degree, smoothing
 from residua.field.prediction import Prediction
+from residua.field.protocols import FittedBase, Leftover
+from residua.field.spread import Spread, fit_spread
 from residua.graph import Graph
 from residua.graph.graph import read_only, same_graph
 from residua.graph.growth import features_of_grown, merely_numbered, positions_within, shared_nodes
@@ -32,59 +34,6 @@ OWN_GRAPH = (
     "graph is that of the fit, which has its labels; leave graph out (y= by itself has labels that came later), or for "
     "other data give X, y and another graph."
 )
-
-
-class FittedBase(Protocol):
-    """What a field asks of a base that has been fitted."""
-
-    name: str
-    takes_tables: bool
-    coefficients: np.ndarray
-    prior_variance: np.ndarray | None
-
-    def predict(self, graph: Graph, X: Any) -> np.ndarray:
-        """Return (n,) predictions of every node."""
-
-    def predict_members(self, graph: Graph, X: Any) -> np.ndarray:
-        """Return (k, n) predictions whose mean is that of ``predict``."""
-
-    def design(self, X: Any) -> np.ndarray | None:
-        """Return the (n, c) columns of a mean linear in its coefficients, None for a base that is not."""
-
-    def fine_tuned(self, task: Any, steps: int, learning_rate: float) -> FittedBase:
-        """Return a copy whose training has gone on with the labels of another task."""
-
-
-class Leftover(Protocol):
-    """What a base leaves over at the labelled nodes, as ``residua.bases.base.Outcome`` holds it."""
-
-    @property
-    def residual(self) -> np.ndarray:
-        """(|L|,) label minus base prediction."""
-
-    @property
-    def base_out_of_fold_error(self) -> np.ndarray:
-        """(|L|,) out-of-sample error of the base without any correlation, NaN if not known."""
-
-    @property
-    def correlation(self) -> CorrelationFit | None:
-        """Correlation of the residuals, None unless learned."""
-
-    @property
-    def members(self) -> np.ndarray | None:
-        """(k, |L|) residuals of each network of an ensemble."""
-
-    @property
-    def out_of_sample(self) -> np.ndarray | None:
-        """(k, |L|) bool: labels that each of those networks was not trained on."""
-
-    @property
-    def optimism(self) -> np.ndarray | None:
-        """(k,) how many times squared errors at those labels are larger if they had no say in when to stop."""
-
-    @property
-    def history(self) -> tuple[dict[str, Any], ...]:
-        """How the training went, one entry a step; empty where there is none to tell of."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -128,6 +77,8 @@ class FittedField(Workspace):
         of a node of the highest degree.
     log_scores : dict of float
         Where kinds of fields were tried: the leave-one-out log score a label of each.
+    spread_setting : "learned", "constant" or Spread
+        Scale and tails of errors: learned from those of labels left out when asked for, those of the field, or given.
 
     Examples
     --------
@@ -154,6 +105,7 @@ class FittedField(Workspace):
     error_scale: float = 1.0
     kind: str = NORMALISED
     log_scores: Mapping[str, float] = field(default_factory=dict)
+    spread_setting: str | Spread = "constant"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "X", own_copy(self.X))
@@ -219,6 +171,19 @@ class FittedField(Workspace):
         sums = self.graph.rows.sum(np.array([(len(error), error @ error) for error in errors]))
         count, squares = sums[0] if sums[0, 0] else sums[1]
         return float(squares / count)
+
+    @cached_property
+    def spread(self) -> Spread:
+        """Scale and tails of errors, learned from those of labels left out; constant where they are few."""
+        if isinstance(self.spread_setting, Spread):
+            return self.spread_setting
+        learn = self.spread_setting == "learned" and not self.in_sample
+        return fit_spread(self.prediction.spread_scores, self.random_state) if learn else Spread()
+
+    @property
+    def known_spread(self) -> str | Spread:
+        """The spread where it was learned already, else its setting."""
+        return self.spread if self.computed("spread") else self.spread_setting
 
     @property
     def uncorrected(self) -> np.ndarray:
@@ -375,7 +340,8 @@ class FittedField(Workspace):
         alpha, beta = self.alpha_and_beta_on(graph)
         drawn: Any = {"draws": self.draws, "random_state": self.random_state}
         conditional = Conditional(field_graph(graph, self.kind), ~np.isnan(y), alpha, beta, design=design, **drawn)
-        return Prediction(graph, y, base, y - base, conditional, self.marginal_variance)
+        spread: Any = {"features": X, "spread_of": partial(getattr, self, "spread")}
+        return Prediction(graph, y, base, y - base, conditional, self.marginal_variance, **spread)
 
     def alpha_and_beta_on(self, graph: Graph) -> tuple[dict[str, float], float]:
         """Return alpha and beta of the field on another graph: what is learned of a Laplacian is beta_0 and a."""

@@ -64,11 +64,23 @@ def _unseen(field: FittedField, members: np.ndarray, hidden: np.ndarray) -> tupl
         square[k] = np.sum((residual[V, k] - learned[V]) ** 2)
     optimism = np.ones(len(members)) if field.outcome.optimism is None else field.outcome.optimism
     misfit = np.maximum(misfit, 0)  # of rounding
-    spared = 1 - _ambiguity(field, full.T, float(square @ optimism / hidden.sum()))
+    ambiguity = _ambiguity(field, full.T, float(square @ optimism / hidden.sum()))
+    spared = 1 - ambiguity
+    # An error at a label that several members did not learn from is the mean of theirs, and spared some of it already.
+    already = 1 - ambiguity * _share_of_ambiguity(hidden)
     mean_optimism = float(square @ optimism / square.sum()) if square.any() else 1.0
     variance = float(misfit @ optimism / max(degrees.sum(), 1))
     tails = _tails(known, pulled, hidden)
-    return variance * spared * tails, float(np.sqrt(mean_optimism * spared))
+    return variance * spared * tails, float(np.sqrt(mean_optimism * spared / already))
+
+
+def _share_of_ambiguity(hidden: np.ndarray) -> float:
+    """Return how much of the ambiguity of all k members the average of those is spared that did not learn a label.
+
+    (1 - 1/c) / (1 - 1/k) for c members: nothing for one, all for all.
+    """
+    k, counts = len(hidden), hidden.sum(axis=0)
+    return float(np.mean(1 - 1 / counts[counts > 0])) / (1 - 1 / k) if k > 1 else 0.0
 
 
 def _without(labelled: np.ndarray, V: np.ndarray) -> np.ndarray:

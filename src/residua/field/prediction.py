@@ -1,19 +1,26 @@
 """What a fitted field says of one graph with its known labels.
 
     mean at U = base + E[r_U | r_L],    at i in L, left out: y_i - error_i
+    std at i = s_i times that of the field
 
-r residuals, L nodes with a known label, U the others.
+r residuals, L nodes with a known label, U the others, s the scale that a learned spread gives each node.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from residua.field.conditional import Conditional
 from residua.field.leave_one_out import LeaveOneOut
+from residua.field.neighbour_errors import Neighbourhood, neighbourhood
 from residua.field.propagation import warn_unreached
+from residua.field.spread import Scores, Spread
+from residua.field.spread_columns import named, spread_columns
 from residua.graph import Graph
 from residua.linalg.workspace import Workspace, cached_property
 
@@ -42,6 +49,10 @@ class Prediction(Workspace):
         Labels that each of those networks was not trained on.
     error_scale : float
         Errors at unlabelled nodes relative to those at such labels.
+    features : (n, d) array, DataFrame or sparse matrix, optional
+        What the spread may depend on.
+    spread_of : callable, optional
+        Returns the spread when it is needed; without, standard deviations are those of the field.
     """
 
     graph: Graph
@@ -53,6 +64,8 @@ class Prediction(Workspace):
     members: np.ndarray | None = None
     out_of_sample: np.ndarray | None = None
     error_scale: float = 1.0
+    features: Any = None
+    spread_of: Callable[[], Spread] | None = None
 
     @cached_property
     def known(self) -> np.ndarray:
@@ -76,8 +89,59 @@ class Prediction(Workspace):
     @cached_property
     def std(self) -> np.ndarray:
         """(n,) standard deviations, 0 where the label is known."""
+        return self._finite(self.scale * self.field_std, "standard deviations")
+
+    @cached_property
+    def field_std(self) -> np.ndarray:
+        """(n,) standard deviations of the field, to which a learned spread gives each node a scale."""
         variance = np.where(self.unreached, self.marginal_variance, self.conditional.variance().value)
         return self._finite(np.sqrt(variance), "standard deviations")
+
+    @cached_property
+    def spread(self) -> Spread:
+        """Scale and tails of errors: those of the field as they are, unless another spread was learned."""
+        return Spread() if self.spread_of is None else self.spread_of()
+
+    @cached_property
+    def scale(self) -> np.ndarray:
+        """(n,) what the standard deviations of the field are multiplied by; at a known label, as others tell it."""
+        if self.spread.gaussian:
+            return np.ones(len(self.y))
+        if self.spread.constant:
+            return np.full(len(self.y), np.exp(self.spread.level))
+        return self.spread.scale(self._spread_columns(), self.around)
+
+    @cached_property
+    def around(self) -> Neighbourhood:
+        """How large the errors of the labels around each node were, its own left out."""
+        precision = self.at_known(1 / (self.conditional.beta * self.field_leave_one_out.variance))
+        G = self.conditional.G
+        shared = G.alpha * sp.csr_array(G.S.to_scipy())
+        return neighbourhood(self.graph, self.at_known(self._standardised_errors()), precision, shared)
+
+    def _standardised_errors(self) -> np.ndarray:
+        """(|L|,) leave-one-out errors in standard deviations of the field, NaN at labels that are not out of sample."""
+        error = self.expected_error / np.sqrt(self.field_leave_one_out.variance)
+        return np.where(self.out_of_sample_labels, error, np.nan)
+
+    def _spread_columns(self) -> np.ndarray:
+        """(n, k) what the scale depends on."""
+        found = spread_columns(self.graph, self.features, self.left_out_mean, self.spread.middle)
+        return named(found, self.spread.names)
+
+    @property
+    def spread_scores(self) -> Scores:
+        """What a spread is learned from: leave-one-out errors, and what may explain their size."""
+        at, mean = np.flatnonzero(self.known), self.left_out_mean
+        middle = float(mean[at].mean())
+        columns = spread_columns(self.graph, self.features, mean, middle)
+        table = np.column_stack([column[at] for column in columns.values()])
+        around = Neighbourhood(self.around.squares[:, at], self.around.weights[:, at])
+        return Scores(self._standardised_errors(), table, tuple(columns), around, middle)
+
+    def spread_parts(self) -> dict[str, np.ndarray]:
+        """Return what each column, and the errors around a node, add to its log scale (n,), by name."""
+        return self.spread.summed(self._spread_columns(), self.around)
 
     def _finite(self, values: np.ndarray, what: str) -> np.ndarray:
         if not np.isfinite(values).all():
@@ -100,12 +164,18 @@ class Prediction(Workspace):
         """(n,) predictions of known labels from all the others, NaN elsewhere."""
         mean = np.full(len(self.y), np.nan)
         if self.known.any():
-            mean[self.known] = self.y[self.known] - self.leave_one_out.error
+            mean[self.known] = self.y[self.known] - self.field_leave_one_out.error
         return mean
 
     @cached_property
     def leave_one_out(self) -> LeaveOneOut:
         """Error and variance of each known label as predicted from all the others."""
+        found = self.field_leave_one_out
+        return replace(found, variance=found.variance * self.scale[self.known] ** 2)
+
+    @cached_property
+    def field_leave_one_out(self) -> LeaveOneOut:
+        """The same by the field, whose variance a learned spread has not scaled."""
         found = self.conditional.leave_one_out(self.residual)
         variance = np.where(np.isfinite(found.variance), found.variance, self.marginal_variance)
         return replace(found, error=self._member_errors(found.error), variance=variance)
@@ -124,7 +194,8 @@ class Prediction(Workspace):
     def left_out_mean(self) -> np.ndarray:
         """(n,) means, at known labels those given all the others."""
         mean = self.mean.copy()
-        mean[self.known] -= self.leave_one_out.error
+        if self.known.any():
+            mean[self.known] -= self.field_leave_one_out.error
         return mean
 
     @property
@@ -144,12 +215,12 @@ class Prediction(Workspace):
     @property
     def out_of_sample_error(self) -> np.ndarray:
         """(|L|,) leave-one-out errors, NaN at labels that are not out of sample."""
-        return np.where(self.out_of_sample_labels, self.leave_one_out.error, np.nan)
+        return np.where(self.out_of_sample_labels, self.field_leave_one_out.error, np.nan)
 
     @property
     def expected_error(self) -> np.ndarray:
         """(|L|,) leave-one-out errors, of the size to be expected at unlabelled nodes."""
-        return self.error_scale * self.leave_one_out.error
+        return self.error_scale * self.field_leave_one_out.error
 
     @property
     def scores(self) -> np.ndarray:
@@ -161,8 +232,8 @@ class Prediction(Workspace):
     def log_score(self) -> float:
         """Mean log density of labels out of sample, each predicted from all the others."""
         unseen = self.out_of_sample_labels
-        error, variance = self.expected_error[unseen], self.leave_one_out.variance[unseen]
-        return float(-0.5 * np.mean(error**2 / variance + np.log(2 * np.pi * variance)))
+        std = np.sqrt(self.leave_one_out.variance[unseen])
+        return float(np.mean(self.spread.log_density(self.expected_error[unseen] / std) - np.log(std)))
 
     @cached_property
     def decorrelated(self) -> np.ndarray:
@@ -217,7 +288,12 @@ class Prediction(Workspace):
 
     def sample(self, count: int, rng: np.random.Generator) -> np.ndarray:
         """Return (count, n) joint draws of all labels, known ones as known."""
-        draws = self.mean + self.conditional.sample(count, rng)
+        deviation = self.conditional.sample(count, rng)
         noise = rng.standard_normal((count, int(self.unreached.sum())))
-        draws[:, self.unreached] += np.sqrt(self.marginal_variance) * noise
-        return draws
+        deviation[:, self.unreached] += np.sqrt(self.marginal_variance) * noise
+        return self.mean + (deviation if self.spread.gaussian else self._spread_out(deviation))
+
+    def _spread_out(self, deviation: np.ndarray) -> np.ndarray:
+        """Give draws (k, n) of the field the scale and tails of the spread, each node's at the quantiles they are."""
+        unit = np.where(self.field_std > 0, self.field_std, 1.0)
+        return self.std * self.spread.with_tails(deviation / unit)

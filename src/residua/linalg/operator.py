@@ -23,6 +23,7 @@ from residua.linalg.workspace import Workspace, cached_property
 
 # Below this many multiplications one thread is done before a second one has woken.
 SMALL, SMALL_PRODUCT = 100_000, 400_000
+UNEVEN = 8.0  # largest over smallest entry of a diagonal from which scaling pays for a pass over the entries
 Given = np.ndarray | None  # an argument that may be left out
 LINE = 64  # bytes that a cache fetches at once
 
@@ -356,6 +357,25 @@ class Shifted(Operator):
         out, _ = self.S.combine(V, -self.alpha * p, Z, q, out, inner=False)
         self.add_scaled(out, V, p)
         return out, self.rows.inner(out, V) if inner else np.empty(0)
+
+    def balanced(self) -> tuple[Shifted, np.ndarray] | None:
+        """Return ``B = E A E`` of diagonal 1 with the diagonal of E, by Jacobi's rule.
+
+        None where the diagonal of A is even already, is not positive, or its entries are not in this process.
+        """
+        if self.S.arrays is None:
+            return None
+        indptr, indices, weights, scale = self.S.arrays
+        if weights is None or self.alpha <= 0:
+            return None
+        diagonal = self.diagonal()
+        if not len(diagonal) or not diagonal.max() > UNEVEN * diagonal.min() > 0:
+            return None
+        root = (1 / np.sqrt(diagonal)).astype(self.dtype)
+        own = np.repeat(np.arange(len(root)), np.diff(indptr)) == indices
+        apart = np.where(own, self.dtype.type(0), weights)
+        scale = scale * root * self.dtype.type(np.sqrt(self.alpha))
+        return Shifted(Sparse(indptr, indices, apart, scale), 1.0), root
 
     def noise(self, rng: np.random.Generator) -> Noise:
         """Return a source of columns with mean zero and this covariance."""

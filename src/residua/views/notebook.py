@@ -11,6 +11,7 @@ import numpy as np
 from residua.diagnosis import r2_of_errors
 from residua.estimator import GraphRegressor
 from residua.field.fitted import FittedField
+from residua.field.kinds import in_words
 from residua.validation import one_line
 
 # Leaving labels out takes a factorisation: a glance at a large model is not worth one.
@@ -64,12 +65,14 @@ def _found(field: FittedField) -> Iterator[tuple[str, str]]:
     for kind, alpha in field.alpha.items():
         interval = f", 95 % [{ends[kind][0]:+.4f}, {ends[kind][1]:+.4f}]" if kind in ends else ""
         yield f"alpha[{kind}]", f"{alpha:+.4f}{interval}"
+    if words := in_words(field.kind, field.log_scores, field.smoothing, None):
+        yield "field", words
     yield "leave-one-out R2", _accuracy(field) or "see diagnose()"
 
 
 def _accuracy(field: FittedField) -> str:
     errors = {"base": field.outcome.base_out_of_fold_error}
-    at_hand = field.computed("prediction") and field.prediction.computed("leave_one_out")
+    at_hand = field.computed("prediction") and field.prediction.computed("field_leave_one_out")
     if at_hand or field.graph.n_nodes <= QUICK:
         errors["with the neighbours"] = field.prediction.out_of_sample_error
     scores = {name: r2_of_errors(field.y[field.labelled], error) for name, error in errors.items()}

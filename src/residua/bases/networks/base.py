@@ -118,6 +118,8 @@ class NetworkBase(Base):
             _threads(len(data.x)),
         ):
             for group in self._together(data, task):
+                if members and task.late:
+                    break
                 part = kept.section(str(group[0]))
                 report = noted(report_on(advance, group[0], len(group), self.ensemble), group[0], history)
                 try:
@@ -197,7 +199,7 @@ class NetworkBase(Base):
                 done = train_paper(net, data, task.labels, paper, batches, report, kept)
             return [Member(nets[0], task.labels[:0], done, paper.a, paper.b)]
         learners = [self._learner(k, task, correlation) for k in group]
-        plan = self._schedule(len(learners[0].fit), seeds[0])
+        plan = replace(self._schedule(len(learners[0].fit), seeds[0]), deadline=task.deadline)
         with on_device(stack(nets) if len(nets) > 1 else nets[0], device, data.x.dtype) as net:
             done = train(net, data, learners, plan, report, kept)
         for net, learner in zip(nets, learners, strict=True):

@@ -9,6 +9,7 @@ never stopped.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -96,6 +97,8 @@ class Schedule:
         The step after which the correlation is first fitted.
     refit_every : int
         Steps between further fits of it.
+    deadline : float
+        CPU second of this process after which no further step is taken.
     """
 
     epochs: int
@@ -107,6 +110,7 @@ class Schedule:
     judge_apart: bool = False
     refit_first: int = 10
     refit_every: int = 25
+    deadline: float = np.inf
 
 
 @dataclass(frozen=True)
@@ -272,6 +276,8 @@ def train(net: nn.Module, data: Inputs, learners: list[Learner], plan: Schedule,
         learner.best = run.weights(k)
 
     def learning() -> list[int]:
+        if run.step and time.process_time() > plan.deadline:
+            return []
         return [k for k, learner in enumerate(learners) if learner.stopping.since <= plan.patience]
 
     def advance() -> bool:

@@ -138,7 +138,7 @@ class TreesBase(Base):
                     share = (done + rounds / self.settings.rounds) / len(widths)
                     advance(share, f"error {error * self.y_spread**2:.3g}")
 
-                trainings.append(train(problem, correlation, self.settings, report))
+                trainings.append(train(problem, correlation, self.settings, report, lambda: task.late))
                 self.history += [{"linear": width > 1, **entry} for entry in trainings[-1].history]
         return trainings
 

@@ -10,8 +10,7 @@ import pandas as pd
 
 from residua.arrays import as_floats
 from residua.bases.trees.kernels import MISSING
-
-DAY = 86_400.0  # seconds
+from residua.encoding import is_ordered, ordered_floats
 
 
 @dataclass(frozen=True)
@@ -31,7 +30,7 @@ class Columns:
         """Return how to encode a table: text and categories by value, beyond 255 values the rarest as missing."""
         if not isinstance(X, pd.DataFrame):
             return cls((None,) * X.shape[1])
-        return cls(tuple(None if _ordered(X[name]) else _values(X[name]) for name in X.columns))
+        return cls(tuple(None if is_ordered(X[name]) else _values(X[name]) for name in X.columns))
 
     @property
     def categorical(self) -> np.ndarray:
@@ -42,13 +41,10 @@ class Columns:
         """Return the table as floats (n, d), NaN where a value is missing or was not seen."""
         if not isinstance(X, pd.DataFrame):
             return as_floats(X, "X", "give numbers, or a DataFrame")
-        parts = [_floats(X[name]) if v is None else _codes(X[name], v) for name, v in zip(X, self.values, strict=True)]
+        parts = [
+            ordered_floats(X[name]) if v is None else _codes(X[name], v) for name, v in zip(X, self.values, strict=True)
+        ]
         return np.column_stack(parts) if parts else np.empty((len(X), 0))
-
-
-def _ordered(cells: pd.Series) -> bool:
-    types = pd.api.types
-    return types.is_numeric_dtype(cells) or types.is_datetime64_any_dtype(cells) or types.is_timedelta64_dtype(cells)
 
 
 def _values(cells: pd.Series) -> tuple[Any, ...]:
@@ -69,12 +65,3 @@ def _plain(value: Any) -> Any:
 def _codes(cells: pd.Series, values: tuple[Any, ...]) -> np.ndarray:
     lookup = {value: code for code, value in enumerate(values)}
     return cells.astype(object).map(lambda v: lookup.get(_plain(v), np.nan), na_action="ignore").to_numpy(float)
-
-
-def _floats(cells: pd.Series) -> np.ndarray:
-    if pd.api.types.is_numeric_dtype(cells):
-        return as_floats(cells, str(cells.name))
-    if pd.api.types.is_timedelta64_dtype(cells):
-        return np.asarray(cells.dt.total_seconds() / DAY, float)
-    since = cells.dt.tz_localize(None) if cells.dt.tz is not None else cells
-    return np.asarray((since - pd.Timestamp(0)).dt.total_seconds() / DAY, float)

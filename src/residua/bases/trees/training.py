@@ -128,10 +128,10 @@ class Training:
             b = self.boosters
             self.best = Best(b.f.copy(), b.theta.copy(), self.rounds, b.fields.alpha.copy())
 
-    def steps(self, until: int) -> Iterator[float]:
-        """Go on to a round, or until errors have not fallen for long; yields the lowest error after each."""
+    def steps(self, until: int, late: Callable[[], bool]) -> Iterator[float]:
+        """Go on to a round, until errors have not fallen for long, or until late; yields the lowest error of each."""
         settings = self.settings
-        while self.rounds < until and self.stopping.since <= settings.patience:
+        while self.rounds < until and self.stopping.since <= settings.patience and not late():
             self.boosters.grow()
             self.rounds += 1
             if self.correlation is not None and self.rounds in settings.refits:
@@ -142,15 +142,21 @@ class Training:
             yield self.stopping.lowest
 
 
-def train(problem: Problem, correlation: CorrelationModel[Any] | None, settings: Settings, report: Report) -> Training:
+def train(
+    problem: Problem,
+    correlation: CorrelationModel[Any] | None,
+    settings: Settings,
+    report: Report,
+    late: Callable[[], bool] = lambda: False,
+) -> Training:
     """Train from both starts for some rounds, and from the better one to the end; from 0 alone without correlation."""
     starts = [Training(problem, correlation, settings)]
     if correlation is not None:
         starts.append(Training(problem, correlation, settings, correlated=True))
     for training in starts:
-        for error in training.steps(settings.race):
+        for error in training.steps(settings.race, late):
             report(training.rounds, error)
     winner = min(starts, key=lambda training: training.stopping.lowest)
-    for error in winner.steps(settings.rounds):
+    for error in winner.steps(settings.rounds, late):
         report(winner.rounds, error)
     return winner

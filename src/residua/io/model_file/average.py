@@ -8,13 +8,17 @@ Each folder is a whole model, checked as one that has a file to itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
+from typing import Any
 
 import numpy as np
 
 from residua import __version__
 from residua.average import Average
+from residua.encoding import Encoding
 from residua.estimator import GraphRegressor
 from residua.io.model_file.container import damaged
+from residua.io.model_file.recipe import unpack_encoding, unpack_recipe
 from residua.io.model_file.values import Table, pack_table, read_number
 from residua.validation import one_line
 
@@ -26,7 +30,11 @@ Members = Mapping[str, bytes]
 
 def pack_average(average: Average, pack: Callable[[GraphRegressor], Members]) -> dict[str, bytes]:
     """Return the members of the file, those of each model by ``pack``."""
-    table = {"format": FORMAT, "residua": __version__, "weights": average.weights.tolist()}
+    table: dict[str, Any] = {"format": FORMAT, "residua": __version__, "weights": average.weights.tolist()}
+    if any(average.encodings):
+        table["encodings"] = [None if encoding is None else asdict(encoding) for encoding in average.encodings]
+    if hasattr(average, "recipe_"):
+        table["recipe"] = asdict(average.recipe_)
     return {WEIGHTS: pack_table(table)} | pack_folders(average.models, pack)
 
 
@@ -50,8 +58,21 @@ def unpack_average(members: Members, unpack: Callable[[Members], GraphRegressor]
     """Return the average that these members hold, each model by ``unpack``."""
     table = Table.read(members[WEIGHTS], FORMAT)
     weights = np.array([read_number(value) for value in table.need("weights", list)])
-    average = Average([unpack(folder) for folder in unpack_folders(members, WEIGHTS, len(weights))], weights)
+    models = [unpack(folder) for folder in unpack_folders(members, WEIGHTS, len(weights))]
+    average = Average(models, weights, _encodings(table, len(models)))
     if not np.allclose(average.weights, weights):
         raise damaged("weights do not add up to 1")
     average.weights = weights  # to the last bit
+    if table.get("recipe") is not None:
+        average.recipe_ = unpack_recipe(table.need("recipe", Table), None, check=False)
     return average
+
+
+def _encodings(table: Table, count: int) -> list[Encoding | None] | None:
+    """Return how the features become those of each model; older files say nothing."""
+    if "encodings" not in table:
+        return None
+    parts = table.need("encodings", list)
+    if len(parts) != count or not all(part is None or isinstance(part, Table) for part in parts):
+        raise damaged("encodings are not one for each model")
+    return [None if part is None else unpack_encoding(part) for part in parts]

@@ -23,7 +23,11 @@ STRATEGIES: dict[str, type[Strategy]] = {kind.__name__: kind for kind in (Choles
 PRECISIONS = {"float32": np.float32, "float64": np.float64}
 MAX_STEPS, MAX_PROBES = 4000, 512  # of a quadratic form and a log-determinant: further than any fit goes
 SCALARS = ("beta", "beta_stderr", "log_likelihood", "p_value")
-LATER = {"restricted_log_likelihood": math.nan, "bartlett_factor": 1.0}  # which files of version 0.1 do not have
+LATER = {  # which files of version 0.1 do not have
+    "restricted_log_likelihood": math.nan,
+    "log_likelihood_mc_error": 0.0,
+    "bartlett_factor": 1.0,
+}
 
 
 def pack_correlation(fit: CorrelationFit, arrays: dict[str, np.ndarray]) -> dict[str, Any]:

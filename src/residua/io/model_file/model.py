@@ -24,9 +24,10 @@ from residua.bases.scikit import ScikitBase
 from residua.bases.trees.base import TreesBase
 from residua.estimator import GraphRegressor
 from residua.extras import needs
-from residua.field.fitted import FittedBase, FittedField
+from residua.field.fitted import FittedField
 from residua.field.kinds import FIELDS, NORMALISED, field_graph
 from residua.field.precision import check_alpha
+from residua.field.protocols import FittedBase
 from residua.fitting import check_parameters
 from residua.graph import Graph
 from residua.graph.adjacency import same
@@ -37,6 +38,7 @@ from residua.io.model_file.estimators import pack_estimators, unpack_estimators
 from residua.io.model_file.features import pack_features, unpack_features
 from residua.io.model_file.linear import pack_linear, unpack_linear
 from residua.io.model_file.recipe import unpack_recipe
+from residua.io.model_file.spread import pack_spread, unpack_spread
 from residua.io.model_file.targets import TARGETS, pack_targets, unpack_targets
 from residua.io.model_file.trees import pack_trees, unpack_trees
 from residua.io.model_file.values import Arrays, Table, pack_arrays, pack_table, plain, plain_or_none, restore
@@ -170,6 +172,7 @@ def _pack(model: Predictor) -> dict[str, bytes]:
         "error_scale": field.error_scale,
         "kind": field.kind,
         "log_scores": dict(field.log_scores),
+        "spread": pack_spread(field.known_spread, arrays),
         "random_state": field.random_state,
         "correlation": None if field.correlation is None else pack_correlation(field.correlation, arrays),
         "estimators": sorted(estimators),
@@ -212,8 +215,9 @@ def _unpack(members: Mapping[str, bytes], trusted: list[str | type], module: Any
     recipe = None if table.get("recipe") is None else unpack_recipe(table.need("recipe", Table), names)
     model = _unpack_parameters(table.need("parameters", Table), estimators, module)
     seed = table.need("random_state", int) if "random_state" in table else model.random_state
+    spread = unpack_spread(table.get("spread"), X.shape[1], arrays)
     field = FittedField(graph, X, y, base, outcome, alpha, stderr, beta, names, seed, recipe, error_scale=scale)
-    field = replace(field, kind=kind, log_scores=tried)
+    field = replace(field, kind=kind, log_scores=tried, spread_setting=spread)
     if table.get("correlation") is not None:
         fit = unpack_correlation(table.need("correlation", Table), field, arrays)
         field = replace(field, outcome=replace(outcome, correlation=fit))
@@ -274,7 +278,7 @@ def _unpack_parameters(table: Table, estimators: Mapping[str, Any], module: Any)
     unknown = sorted(table.keys() - values.keys())
     if unknown:
         raise ModelFileError(f"has parameters {one_line(unknown)} that residua {__version__} lacks; upgrade residua.")
-    values |= table
+    values |= {"spread": "constant"} | table  # as it was in files that do not have it
     if isinstance(values["logdet"], Table):
         values["logdet"] = unpack_strategy(values["logdet"])
     base = values["base"]

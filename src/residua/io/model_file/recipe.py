@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from residua.encoding import Encoding
 from residua.io.model_file.container import damaged
 from residua.io.model_file.values import Table, read_number
 from residua.io.tables.dates import PARTS
@@ -15,29 +16,37 @@ from residua.io.tables.numerals import Notation
 from residua.io.tables.recipe import Recipe
 
 
-def unpack_recipe(table: Table, names: np.ndarray | None) -> Recipe:
-    """Return the recipe, whose features are those of the model."""
-    medians, values = table.need("medians", Table), table.need("values", Table)
+def unpack_recipe(table: Table, names: np.ndarray | None, check: bool = True) -> Recipe:
+    """Return the recipe, whose features are those of the model; of an average, where none has them all, unchecked."""
+    found = unpack_encoding(table)
     recipe = Recipe(
         **{name: table.need(name, str) for name in ("id", "target", "source", "to")},
         **{name: table.need(name, str, type(None)) for name in ("weight", "edge_type", "length") if name in table},
         missing=_texts(table.need("missing", list)),
         **_numerals(table),
         duplicates=table.need("duplicates", str) if "duplicates" in table else "sum",
-        medians={name: read_number(value) for name, value in medians.items()},
         dates={name: _date(value) for name, value in table.need("dates", Table).items()} if "dates" in table else {},
         positions=_texts(table.need("positions", list)) if "positions" in table else (),
-        values={name: _texts(value) for name, value in values.items()},
+        medians=found.medians,
+        values=found.values,
+        as_is=bool(table.get("as_is")),
     )
-    if not all(map(math.isfinite, recipe.medians.values())) or not all(recipe.values.values()):
-        raise damaged("recipe has a median that is not finite, or text without values")
     if not recipe.dates.keys() <= recipe.medians.keys() or len(recipe.positions) not in (0, 2):
         raise damaged("recipe has dates that are no features, or a position that is no pair")
     if recipe.duplicates not in RULES:
         raise damaged("recipe has an unknown rule for rows that list one edge")
-    if recipe.feature_names != ([] if names is None else list(names)):
+    if check and recipe.feature_names != ([] if names is None else list(names)):
         raise damaged("recipe makes other features than the model has")
     return recipe
+
+
+def unpack_encoding(table: Table) -> Encoding:
+    """Return how a table becomes numbers."""
+    medians = {name: read_number(value) for name, value in table.need("medians", Table).items()}
+    values = {name: _texts(value) for name, value in table.need("values", Table).items()}
+    if not all(map(math.isfinite, medians.values())) or not all(values.values()):
+        raise damaged("it has a median that is not finite, or text without values")
+    return Encoding(medians, values)
 
 
 def _numerals(table: Table) -> dict[str, Any]:

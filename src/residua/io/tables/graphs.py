@@ -49,6 +49,8 @@ class Columns:
         What rows become that list one edge.
     coordinates : {"map", "features"}
         What positions of nodes are for: the map alone, or features as well.
+    as_is : bool
+        Leave features as they are, empty cells and text too, for a base that takes them.
     """
 
     target: str
@@ -68,6 +70,7 @@ class Columns:
     skip_unknown: bool = False
     duplicates: str = "error"
     coordinates: str = "map"
+    as_is: bool = False
 
 
 @dataclass(frozen=True)
@@ -200,7 +203,7 @@ def _names(nodes: Table, edges: Table, columns: Columns) -> Recipe:
             edges.need(column, option)
     rest = asdict(nodes.notation) | {"duplicates": columns.duplicates}
     found = Recipe(id_column, target, source, to, columns.weight, columns.edge_type, **rest)
-    return replace(found, length=columns.length)
+    return replace(found, length=columns.length, as_is=columns.as_is)
 
 
 def named_column(table: Table, given: str | None) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from residua.atomic import PathLike, check_folder_of, write_atomically
+from residua.average import Average
 from residua.estimator import GraphRegressor
 from residua.io.tables.graphs import NodeData
 from residua.maps import WRITTEN
@@ -22,13 +23,16 @@ SUFFIXES = (".csv", ".parquet", *WRITTEN)
 
 
 def prediction_table(
-    model: GraphRegressor, data: NodeData | None = None, coverage: float = 0.9, later: np.ndarray | None = None
+    model: GraphRegressor | Average,
+    data: NodeData | None = None,
+    coverage: float = 0.9,
+    later: np.ndarray | None = None,
 ) -> pd.DataFrame:
     """Return one row a node: id, prediction, std, lower, upper, base, correction, known, leave_one_out.
 
     Parameters
     ----------
-    model : GraphRegressor
+    model : GraphRegressor or Average
         Fitted model.
     data : NodeData, optional
         Tables of another graph; by default predictions are of the training graph.
@@ -37,6 +41,14 @@ def prediction_table(
     later : (n,) array, optional
         Labels of the training graph that came after the fit, NaN elsewhere.
     """
+    if isinstance(model, Average):
+        width, nodes = model.interval_width(coverage), model.graph_.nodes if data is None else data.graph.nodes
+        if data is not None:
+            columns = model.columns_on(data.graph, data.features, data.y, width)
+        else:
+            columns = model.predict_frame(y=later, coverage=coverage).to_dict("series")
+        kept = ("prediction", "std", "lower", "upper", "base", "correction", "known", "leave_one_out")
+        return pd.DataFrame({"id": nodes, **{name: np.asarray(columns[name]) for name in kept}})
     found = model.field_.given(y=later) if data is None else model.field_.on(data.graph, data.features, data.y)
     columns = found.columns(model.interval_width(coverage))
     return pd.DataFrame({"id": found.graph.nodes, **columns, "known": found.known, "leave_one_out": found.left_out})

@@ -1,32 +1,25 @@
 """How a node table became features, kept with the model so that a new table becomes the same features.
 
-    numbers: an empty cell takes the column's median;    text: one column a value, and an empty cell is a value too
-
-The work is done by scikit-learn's ``ColumnTransformer``. Medians and values say all of it, so they are what a model
-file holds, as JSON: no type to trust, and nothing slow to import.
+Most bases need numbers, as ``residua.encoding`` makes them; trees take the table as it is, empty cells and text too.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
+from residua.encoding import MOST_VALUES, NONE, Encoding
 from residua.io.tables.columns import EMPTY, NUMBERS, OTHER, TEXT, Table, as_option, shown
 from residua.io.tables.coordinates import find_positions
 from residua.io.tables.dates import need_dates, part_of, parts_of, read_dates
 from residua.io.tables.numerals import Notation
 
 if TYPE_CHECKING:
-    from sklearn.compose import ColumnTransformer
-
     from residua.io.tables.graphs import Columns
 
-NONE = "(empty)"  # the value of an empty cell among text
-MOST_VALUES = 64  # of a text column that becomes features without being asked for
 MOST_ASKED = 1000
 MOST_SHOWN = 5
 
@@ -58,6 +51,8 @@ class Recipe:
         Columns with the position of a node, eastward and northward; none where no columns are recognised.
     values : dict of str to tuple of str
         The values of each column of text, by its name, in the order of the features.
+    as_is : bool
+        Whether the features are the columns themselves, for a base that takes empty cells and text.
     """
 
     id: str
@@ -76,6 +71,7 @@ class Recipe:
     dates: dict[str, tuple[str, str]] = field(default_factory=dict)
     positions: tuple[str, ...] = ()
     values: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    as_is: bool = False
 
     @property
     def notation(self) -> Notation:
@@ -83,23 +79,14 @@ class Recipe:
         return Notation(self.missing, self.thousands, self.decimal, self.units)
 
     @property
+    def encoding(self) -> Encoding:
+        """How cells become numbers."""
+        return Encoding(self.medians, self.values)
+
+    @property
     def feature_names(self) -> list[str]:
-        """Names of the encoded columns."""
-        return [*self.medians, *(f"{column}={value}" for column, values in self.values.items() for value in values)]
-
-    @cached_property
-    def transformer(self) -> ColumnTransformer:
-        """Scikit-learn's encoder, fitted: a table of one row has the medians for its medians."""
-        from sklearn.compose import ColumnTransformer
-        from sklearn.impute import SimpleImputer
-        from sklearn.preprocessing import OneHotEncoder
-
-        categories = [np.array(values, object) for values in self.values.values()]
-        onehot = OneHotEncoder(categories=categories, handle_unknown="ignore", sparse_output=False)
-        median = SimpleImputer(strategy="median")
-        parts = [("numbers", median, list(self.medians)), ("text", onehot, list(self.values))]
-        row = self.medians | {column: values[0] for column, values in self.values.items()}
-        return ColumnTransformer([part for part in parts if part[2]]).fit(pd.DataFrame([row]))
+        """Names of the features."""
+        return self.encoding.columns if self.as_is else self.encoding.feature_names
 
     def encode(self, nodes: Table) -> tuple[pd.DataFrame | None, dict[str, int], list[str]]:
         """Features of every row (None if there are none), the empty cells of each column, and notes."""
@@ -115,15 +102,15 @@ class Recipe:
                 cells[name] = nodes.numbers(name, other_reading(name)) if name in self.medians else nodes.text(name)
         table = pd.DataFrame(cells)
         filled = table.isna().sum()
-        table = table.fillna(dict.fromkeys(self.values, NONE))
-        unknown = {column: sorted(set(table[column]) - set(values)) for column, values in self.values.items()}
+        said = {c: table[c].dropna() if self.as_is else table[c].fillna(NONE) for c in self.values}
+        unknown = {column: sorted(set(said[column]) - set(values)) for column, values in self.values.items()}
         notes = [
             f"{nodes.path} column {column!r} has values that the model has not seen: "
-            f"{shown(values, MOST_SHOWN)}; they count as none of its values."
+            f"{shown(values, MOST_SHOWN)}; they count as {'missing' if self.as_is else 'none of its values'}."
             for column, values in unknown.items()
             if values
         ]
-        X = pd.DataFrame(self.transformer.transform(table), columns=self.feature_names)
+        X = table if self.as_is else self.encoding.transform(table)
         return X, {str(column): int(count) for column, count in filled.items() if count}, notes
 
 
@@ -177,7 +164,8 @@ def learn_features(recipe: Recipe, nodes: Table, columns: Columns) -> tuple[Reci
     }
     values = {c: tuple(sorted(set(nodes.text(c).fillna(NONE)))) for c in chosen[TEXT]}
     learned = replace(recipe, medians=medians, values=values, dates=dates, positions=positions)
-    _check_names(nodes, learned)
+    if not recipe.as_is:
+        _check_names(nodes, learned)
     return learned, left_out
 
 

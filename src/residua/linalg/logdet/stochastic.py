@@ -28,6 +28,8 @@ from residua.linalg.workspace import cached_property
 
 FIRST_PROBES = 8  # and as many at once, where a fit asks for more
 MAX_PROBES, MAX_STEPS = 512, 384
+SHARES = 1, 2, 4  # all steps, half of them and a quarter: how they differ tells what more steps would change
+SLOWEST = 0.9  # of two such changes the later is at most so large a part of the earlier, or nothing can be told
 PROBE_NUMBERS = 5_000_000  # in one block of probes: hundreds of them on a large graph are taken in turns
 MOMENT_BUDGET = 48.0  # products with a vector that S^2 may cost: a quarter of the first probes' Lanczos runs
 
@@ -126,15 +128,15 @@ class SpectralEstimate:
 
     @cached_property
     def quadratures(self) -> tuple[tuple[Quadrature, np.ndarray], ...]:
-        """Quadratures with all steps and with three quarters of them, each with its fit of polynomials."""
+        """Quadratures with all steps, half and a quarter of them, each with its fit of polynomials."""
         diagonal, off, norms = self.tridiagonals
-        shorter = max(2, 3 * len(diagonal) // 4)
-        both = gauss_rule(diagonal, off, norms), gauss_rule(diagonal[:shorter], off, norms)
-        return tuple((found, _polynomial_fit(found, len(self.moments))) for found in both)
+        lengths = (max(1, len(diagonal) // part) for part in SHARES)
+        found = (gauss_rule(diagonal[:steps], off, norms) for steps in lengths)
+        return tuple((rule, _polynomial_fit(rule, len(self.moments))) for rule in found)
 
-    def trace(self, f: Function, short: bool = False) -> Trace:
-        """Return ``tr f(S)``; ``short`` takes fewer steps."""
-        quadrature, fit = self.quadratures[short]
+    def trace(self, f: Function, share: int = 0) -> Trace:
+        """Return ``tr f(S)`` by all steps, or by a share of them, counted in ``SHARES``."""
+        quadrature, fit = self.quadratures[share]
         c = fit @ f(quadrature.nodes).ravel()
         remainder = quadrature.apply(lambda x: f(x) - (polyval(x, c) if len(c) else 0.0))
         count = self.null_space.count if self.null_space else 0
@@ -153,15 +155,15 @@ class StochasticRatio(Ratio):
         self.method = f"estimated: Lanczos quadrature, {self.probes} probes x {self.steps} steps, {how}"
 
     @abstractmethod
-    def estimates(self, alpha: np.ndarray) -> tuple[Estimate, Estimate]:
-        """Return h estimated with all steps, and with three quarters of them."""
+    def estimates(self, alpha: np.ndarray) -> list[Estimate]:
+        """Return h estimated with all steps, with half and with a quarter of them."""
 
     def value(self, alpha: np.ndarray) -> Estimate:
-        return _with_truncation(*self.estimates(alpha))
+        return _with_truncation(self.estimates(alpha))
 
     def truncation(self, alpha: np.ndarray) -> float:
-        """Return how much three quarters of the steps would change h or its slope, in standard errors."""
-        return _change(*self.estimates(alpha))
+        """Return how far too few steps may leave h or its slope off, in standard errors."""
+        return _truncation_errors(self.estimates(alpha))
 
     def further_effort(self, alpha: np.ndarray, factor: float) -> tuple[int, int] | None:
         if self.strategy.probes is not None:
@@ -190,17 +192,17 @@ class OneTermRatio(StochasticRatio):
             sides = [side.probed(Z[self.U] if k else Z, steps) for k, side in enumerate(sides)]
         return OneTermRatio(self.strategy, sides, self.U, (probes, steps))
 
-    def estimates(self, alpha: np.ndarray) -> tuple[Estimate, Estimate]:
-        return _both(self.sides, lambda x: np.log1p(-alpha[0] * x))
+    def estimates(self, alpha: np.ndarray) -> list[Estimate]:
+        return _shares(self.sides, lambda x: np.log1p(-alpha[0] * x))
 
-    def _slopes(self, alpha: np.ndarray) -> tuple[Estimate, Estimate]:
-        return _both(self.sides, lambda x: -x / (1 - alpha[0] * x))
+    def _slopes(self, alpha: np.ndarray) -> list[Estimate]:
+        return _shares(self.sides, lambda x: -x / (1 - alpha[0] * x))
 
     def truncation(self, alpha: np.ndarray) -> float:
-        return max(super().truncation(alpha), _change(*self._slopes(alpha)))
+        return max(super().truncation(alpha), _truncation_errors(self._slopes(alpha)))
 
     def gradient(self, alpha: np.ndarray) -> Estimate:
-        value, error = _with_truncation(*self._slopes(alpha))
+        value, error = _with_truncation(self._slopes(alpha))
         return Estimate(np.array([value]), np.array([error]))
 
 
@@ -218,12 +220,12 @@ class SeveralTermsRatio(StochasticRatio):
     def with_effort(self, effort: Sequence[int]) -> SeveralTermsRatio:
         return SeveralTermsRatio(self.strategy, self.sides, self.U, effort)
 
-    def estimates(self, alpha: np.ndarray) -> tuple[Estimate, Estimate]:
+    def estimates(self, alpha: np.ndarray) -> list[Estimate]:
         sides = []
         for terms, Z in zip(self.sides, self.Z, strict=False):
             known = SpectralEstimate.of(weighted_sum(terms, alpha), self.strategy.control_variates)
             sides.append(known.probed(Z, self.steps))
-        return _both(sides, lambda x: np.log1p(-x))
+        return _shares(sides, lambda x: np.log1p(-x))
 
     def gradient(self, alpha: np.ndarray) -> Estimate:
         pairs = zip(self.sides, self.Z, strict=False)
@@ -242,10 +244,9 @@ class SeveralTermsRatio(StochasticRatio):
         return [Trace(e, -M.rows.inner(S @ Z, X)) for e, S in zip(exact, terms, strict=True)]
 
 
-def _both(sides: list[SpectralEstimate], f: Function) -> tuple[Estimate, Estimate]:
-    """``tr f`` of the first side minus that of the second, with all steps and with three quarters of them."""
-    full, short = (_difference([side.trace(f, short) for side in sides]) for short in (False, True))
-    return full, short
+def _shares(sides: list[SpectralEstimate], f: Function) -> list[Estimate]:
+    """``tr f`` of the first side minus that of the second, with all steps, with half and with a quarter of them."""
+    return [_difference([side.trace(f, share) for side in sides]) for share in range(len(SHARES))]
 
 
 def _difference(parts: list[Trace]) -> Estimate:
@@ -255,13 +256,25 @@ def _difference(parts: list[Trace]) -> Estimate:
     return Estimate(float(exact + remainder.mean()), float(remainder.std(ddof=1) / np.sqrt(len(remainder))))
 
 
-def _change(full: Estimate, short: Estimate) -> float:
-    return float(abs(full.value - short.value) / max(full.stderr, np.finfo(float).tiny))
+def _truncation(estimates: list[Estimate]) -> float:
+    """Estimate what steps without end would still change.
+
+    Near alpha = 1 the error of few steps falls by a power of them, and what the last ones changed is a small part of
+    it. Of such errors the ratio of two changes, each by half of the steps, tells the sum of all to come.
+    """
+    full, half, quarter = (float(estimate.value) for estimate in estimates)
+    last, before = abs(full - half), abs(half - quarter)
+    ratio = min(last / max(before, np.finfo(float).tiny), SLOWEST)
+    return last * ratio / (1 - ratio)
 
 
-def _with_truncation(full: Estimate, short: Estimate) -> Estimate:
-    """The error of too few steps, seen from fewer still, is part of the error reported."""
-    return Estimate(full.value, float(np.hypot(full.stderr, full.value - short.value)))
+def _truncation_errors(estimates: list[Estimate]) -> float:
+    return _truncation(estimates) / max(float(estimates[0].stderr), np.finfo(float).tiny)
+
+
+def _with_truncation(estimates: list[Estimate]) -> Estimate:
+    """The error of too few steps, as far as fewer still tell it, is part of the error reported."""
+    return Estimate(estimates[0].value, float(np.hypot(estimates[0].stderr, _truncation(estimates))))
 
 
 def _polynomial_fit(quadrature: Quadrature, count: int) -> np.ndarray:
