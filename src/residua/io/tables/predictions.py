@@ -17,7 +17,7 @@ from residua.maps import WRITTEN
 
 NUMBERS = ("prediction", "std", "lower", "upper", "base", "correction", "leave_one_out")
 ENDS = ("prediction", "lower", "upper")  # the label itself, where it is known
-DIGITS = 10  # of the spread of the predictions
+DIGITS = 12  # of the spread of the predictions
 STDOUT = Path("-")
 SUFFIXES = (".csv", ".parquet", *WRITTEN)
 
@@ -55,7 +55,7 @@ def prediction_table(
 
 
 def rounded(table: pd.DataFrame) -> pd.DataFrame:
-    """Return predictions with some ten digits of their spread; labels stay as they are."""
+    """Return predictions with some twelve digits of their spread; labels stay as they are."""
     if "known" not in table:
         return table
     known = table["known"].to_numpy()
