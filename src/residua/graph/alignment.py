@@ -140,6 +140,8 @@ def _order(table: Any, nodes: np.ndarray, name: str, unknown: bool, called: str)
             _check_default_index(nodes, name, called)
         return None
     index = table.index.to_flat_index() if isinstance(table.index, pd.MultiIndex) else table.index
+    if index.dtype == nodes.dtype == np.int64 and np.array_equal(index, nodes):
+        return None
     ids = as_ids(index, f"the index of {name}")
     found = _positions(ids, nodes, name, called)
     if np.array_equal(found, np.arange(len(nodes))):
