@@ -379,7 +379,7 @@ def test_the_best_average_is_fitted_saved_and_asked(folder, quick_candidates):
     run("predict model.residua -o own.csv")
     run("predict model.residua --nodes nodes.csv --edges edges.csv -o again.csv")
     own, again = pd.read_csv("own.csv"), pd.read_csv("again.csv")
-    assert list(own) == ["id", "prediction", "std", "lower", "upper", "base", "correction"]
+    assert list(own) == ["id", "prediction", "std", "lower", "upper", "base", "correction", "known", "leave_one_out"]
     np.testing.assert_allclose(own["prediction"], average.predict(), rtol=1e-9)
     np.testing.assert_allclose(own.iloc[:, 1:], again.iloc[:, 1:], rtol=1e-7, atol=1e-9)
     told = runner.invoke(app, ["report", "model.residua", "-o", "report.html"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from residua.atomic import write_atomically
 from residua.views.figures import BLUE, GREY
@@ -11,10 +11,8 @@ from residua.views.figures import BLUE, GREY
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from residua.comparison import Comparison
 
-
-def draw_methods(found: Comparison) -> Figure:
+def draw_methods(found: Any) -> Figure:
     """Return a figure with a line for each method, the best at the top and in colour; the least R2 shown is -.5.
 
     Parameters
@@ -38,7 +36,7 @@ def draw_methods(found: Comparison) -> Figure:
     return figure
 
 
-def write_methods(found: Comparison, path: str | os.PathLike[str]) -> None:
+def write_methods(found: Any, path: str | os.PathLike[str]) -> None:
     """Write the same to a PNG file, whole or not at all."""
     figure = draw_methods(found)
 
