@@ -198,8 +198,8 @@ def fact_lines(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
         by_column: dict[str, list[str]] = {}
         for column, part in facts["dates"].values():
             by_column.setdefault(column, []).append(part)
-        told = [f"{column} as {', '.join(DATE_PARTS[part] for part in parts)}" for column, parts in by_column.items()]
-        yield "Dates", "; ".join(told)
+        words = [f"{column} as {', '.join(DATE_PARTS[part] for part in parts)}" for column, parts in by_column.items()]
+        yield "Dates", "; ".join(words)
     if facts["positions"]:
         yield "Map", f"{' and '.join(facts['positions'])} are the positions of the nodes"
     unused = [f"{name} ({reason})" for name, reason in facts["left_out"].items()]
@@ -220,9 +220,11 @@ def _rows_text(rows: Mapping[str, int]) -> str:
         "zero": "of weight 0 left out",
         "unknown": "to unknown nodes left out",
     }
-    told = [f"{rows[name]:,} {text}" for name, text in kinds.items() if rows[name]]
+    words = [f"{rows[name]:,} {text}" for name, text in kinds.items() if rows[name]]
     loops = [f"{rows['self_loops']:,} from a node to itself"] if rows["self_loops"] else []
-    return "".join([*(f"; {text}" for text in loops), f"; of {rows['rows']:,} rows {', '.join(told)}" if told else ""])
+    return "".join(
+        [*(f"; {text}" for text in loops), f"; of {rows['rows']:,} rows {', '.join(words)}" if words else ""]
+    )
 
 
 def _feature_lines(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
