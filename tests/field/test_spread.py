@@ -61,6 +61,10 @@ def test_std_is_a_standard_deviation_and_widths_and_draws_are_those_of_the_densi
         assert_allclose(law.cdf(spread.width(level)) - law.cdf(-spread.width(level)), level, rtol=1e-9)
     z = np.linspace(-5, 5, 23)
     assert_allclose(spread.log_density(z), law.logpdf(z), rtol=1e-9)
+    grid = np.linspace(-60, 60, 240_001)
+    for error in (0.0, -1.3, 2.7):
+        score = ((law.cdf(grid) - (grid >= error)) ** 2).sum() * (grid[1] - grid[0])
+        assert_allclose(spread.crps(np.array(error)), score, atol=5e-4)
     drawn = spread.with_tails(np.random.default_rng(0).standard_normal(4000))
     assert kstest(drawn, law.cdf).pvalue > CHANCE
 
@@ -197,6 +201,20 @@ def test_pickles_and_files_answer_alike(learned, tmp_path):
 def test_the_former_name_of_predictive_intervals_is_accepted(learned):
     *_, (model, _) = learned
     assert model.interval_width(0.8, "gaussian") == model.interval_width(0.8, "predictive")
+
+
+def test_the_diagnosis_and_the_summary_say_where_it_is_sure(learned):
+    *_, (model, constant) = learned
+    diagnosis = model.diagnose()
+    assert "where feature 0 is high" in diagnosis.spread or "errors of labels around are large" in diagnosis.spread
+    assert diagnosis.spread in str(diagnosis)
+    assert diagnosis.spread in str(model.summary())
+    assert "Predictive 90 % intervals" in str(diagnosis)
+    assert diagnosis.coverages[0.9] == np.mean(
+        model.field_.prediction.scores <= model.interval_width(0.9, "predictive")
+    )
+    assert "Gaussian 90 % intervals" in str(constant.diagnose())
+    assert constant.diagnose().spread == ""
 
 
 def test_an_average_has_the_tails_of_its_errors(learned):

@@ -37,7 +37,8 @@ NOTES = (
     "its training. GPBoost: linear mean of hop features and a Matern 3/2 process over coordinates (Vecchia), Gaussian "
     "intervals; for data with coordinates, and nodes that have them.",
     "CRPS and NLL (lower is better): CRPS of the conformal forecast is that of mean plus std times the scores of the "
-    "labels left out, of either sign; NLL is that of a normal with the same mean and std, so both kinds share it. The "
+    "labels left out, of either sign; NLL is that of the predictive law, a normal or "
+    "Student's t with the same mean and std, so both kinds share it. The "
     "std of GNN is the root mean square of its residuals.",
     "Small / large: the third of the held-out labels whose predicted standard deviation is smallest, and that where it "
     "is largest; GNN has one for all.",

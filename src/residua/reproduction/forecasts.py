@@ -8,7 +8,7 @@ A method learns from the labels that are known and answers for those that are hi
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module, metadata
 from importlib.util import find_spec
@@ -20,7 +20,8 @@ from scipy.linalg import orth
 from residua import GraphRegressor, NeighbourFeatures, metrics
 from residua.datasets import Dataset
 from residua.diagnosis import LEVELS
-from residua.intervals import conformal_quantile, gaussian_width
+from residua.field.spread import Spread
+from residua.intervals import conformal_quantile
 from residua.reproduction.runs import Values
 
 CALIBRATION = 0.15  # share of the known labels that split-conformal intervals keep for their residuals
@@ -35,11 +36,12 @@ class Forecast:
 
     mean: np.ndarray  # (m,)
     std: np.ndarray  # (m,)
-    scores: np.ndarray | None = None  # absolute errors over standard deviations of other labels; None: Gaussian
+    scores: np.ndarray | None = None  # absolute errors over standard deviations of other labels; None: those of law
+    law: Spread = field(default_factory=Spread)  # of errors over standard deviations; Gaussian
 
     def width(self, coverage: float) -> float:
         """Half the interval, in standard deviations."""
-        return gaussian_width(coverage) if self.scores is None else conformal_quantile(self.scores, coverage)
+        return self.law.width(coverage) if self.scores is None else conformal_quantile(self.scores, coverage)
 
     def judged(self, y: np.ndarray) -> Values:
         """Counts of labels y (m,) inside the intervals of ``LEVELS``, and scores in the units of y."""
@@ -50,7 +52,7 @@ class Forecast:
             "width": float(2 * self.width(0.9) * self.std.mean()),
             "width95": float(2 * self.width(0.95) * self.std.mean()),
             "crps": self._crps(y),
-            "nll": metrics.gaussian_nll(y, self.mean, self.std),
+            "nll": float(np.mean(np.log(self.std) - self.law.log_density(z))),
             **self._by_scale(z <= self.width(0.9)),
         }
 
@@ -64,7 +66,7 @@ class Forecast:
 
     def _crps(self, y: np.ndarray) -> float:
         if self.scores is None:
-            return metrics.gaussian_crps(y, self.mean, self.std)
+            return float(np.mean(self.std * self.law.crps((y - self.mean) / self.std)))
         each = np.concatenate([-self.scores, self.scores])
         return metrics.sample_crps(y, self.mean + self.std * each[:, None])
 
@@ -73,26 +75,25 @@ def of_model(model: GraphRegressor, hidden: np.ndarray) -> dict[str, Forecast]:
     """Gaussian and conformal forecasts of ``predict_interval`` at hidden nodes (n,) bool."""
     own = model.field_.prediction
     mean, std = own.mean[hidden], own.std[hidden]
-    return {"gaussian": Forecast(mean, std), "conformal": Forecast(mean, std, own.scores)}
+    law = own.spread
+    return {"gaussian": Forecast(mean, std, law=law), "conformal": Forecast(mean, std, own.scores, law)}
 
 
-def correlated_linear(
-    data: Dataset, hidden: np.ndarray, seed: int, quick: bool, field: str = "normalised"
-) -> dict[str, Values]:
+def correlated_linear(data: Dataset, hidden: np.ndarray, seed: int, quick: bool, **options: str) -> dict[str, Values]:
     """A linear base on hop features, with the learned correlation."""
     hops = NeighbourFeatures().fit_transform(data.X, graph=data.graph)
-    return _of_correlated(GraphRegressor("linear", random_state=seed, field=field), hops, data, hidden)
+    return _of_correlated(GraphRegressor("linear", random_state=seed, **options), hops, data, hidden)
 
 
-def correlated_trees(data: Dataset, hidden: np.ndarray, seed: int, quick: bool) -> dict[str, Values]:
+def correlated_trees(data: Dataset, hidden: np.ndarray, seed: int, quick: bool, **options: str) -> dict[str, Values]:
     """Boosted trees on hop features, with the learned correlation."""
     hops = NeighbourFeatures().fit_transform(data.X, graph=data.graph)
-    return _of_correlated(GraphRegressor("trees", random_state=seed), hops, data, hidden)
+    return _of_correlated(GraphRegressor("trees", random_state=seed, **options), hops, data, hidden)
 
 
-def correlated_hops(data: Dataset, hidden: np.ndarray, seed: int, quick: bool) -> dict[str, Values]:
+def correlated_hops(data: Dataset, hidden: np.ndarray, seed: int, quick: bool, **options: str) -> dict[str, Values]:
     """The default network, with the learned correlation."""
-    return _of_correlated(GraphRegressor(_network("hops", quick), random_state=seed), data.X, data, hidden)
+    return _of_correlated(GraphRegressor(_network("hops", quick), random_state=seed, **options), data.X, data, hidden)
 
 
 def _of_correlated(model: GraphRegressor, X: Any, data: Dataset, hidden: np.ndarray) -> dict[str, Values]:
@@ -170,6 +171,9 @@ METHODS: dict[str, Method] = {
     "C-linear, field=auto": partial(correlated_linear, field="auto"),
     "C-trees": correlated_trees,
     "C-hops": correlated_hops,
+    "C-linear, spread=learned": partial(correlated_linear, spread="learned"),
+    "C-trees, spread=learned": partial(correlated_trees, spread="learned"),
+    "C-hops, spread=learned": partial(correlated_hops, spread="learned"),
     "GNN": split_conformal,
     GPBOOST: gaussian_process,
 }
