@@ -8,7 +8,7 @@ import scipy
 from rich.console import Console
 
 import residua
-from benchmarks import ensemble, fit, layers, people, scaling, training
+from benchmarks import defaults, ensemble, fit, layers, people, scaling, training
 
 console = Console(width=110)
 versions = f"numpy {numpy.__version__}, scipy {scipy.__version__}, numba {numba.__version__}"
@@ -18,5 +18,6 @@ fit.run(console=console)
 scaling.run(console=console)
 people.run(console=console)
 training.run(console=console)
+defaults.run(console=console)
 layers.run(console=console)
 ensemble.run(console=console)

@@ -22,7 +22,6 @@ from residua.field.prediction import Prediction
 from residua.field.spread import Spread, fit_tails
 from residua.graph import Graph
 from residua.graph.graph import same_graph
-from residua.intervals import gaussian_width
 from residua.linalg.workspace import Workspace, cached_property
 from residua.predictor import Predictor
 from residua.validation import check_fitted
@@ -45,7 +44,7 @@ class Scores(NamedTuple):
     r2_of_models : tuple of float
         Of each model.
     coverage : float
-        Share that Gaussian intervals of ``COVERAGE`` cover.
+        Share that predictive intervals of ``COVERAGE`` cover.
     """
 
     n_labels: int
@@ -133,7 +132,7 @@ class Average(Predictor, Workspace):
         y = field.y[field.labelled][unseen]
         mean, total = self.weights @ error, float(np.sum((y - y.mean()) ** 2)) if len(y) else 0.0
         r2 = [1 - float(one @ one) / total if total else float("nan") for one in (mean, *error)]
-        covered = np.abs(mean) <= gaussian_width(COVERAGE) * self._combined(std)
+        covered = np.abs(mean) <= self._predictive_width(COVERAGE) * self._combined(std)
         return Scores(len(y), r2[0], tuple(r2[1:]), float(np.mean(covered)) if len(y) else float("nan"))
 
     def _combined(self, stds: np.ndarray) -> np.ndarray:

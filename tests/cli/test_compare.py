@@ -18,6 +18,7 @@ def test_compare_marks_the_best(folder):
     best = [line for line in out.splitlines() if line.strip().startswith("*  linear, learned")]
     assert len(best) == 1
     assert "* highest R2: linear, learned" in out
+    assert "residua fit --base best averages several bases" in out
 
 
 def test_compare_as_json(folder):

@@ -175,6 +175,15 @@ def test_a_negative_correlation_is_not_carried_over_to_where_it_is_no_precision(
         carried_over(-0.9, 1.0, 4.0, 40.0)
 
 
+@pytest.mark.parametrize("rho", [0.0, 0.3, 0.95])
+def test_it_is_the_field_of_leroux(rho):
+    c, tau = CASES["weighted"], 2.0
+    alpha, beta = of_one_graph(c, rho / (1 - rho), tau * (1 - rho))
+    (S,) = c.graph.evened.operators.values()
+    leroux = tau * (rho * c.laplacian + (1 - rho) * np.eye(c.n))
+    assert_allclose(beta * (np.eye(c.n) - alpha * S.dense()), leroux, atol=1e-12)
+
+
 def test_smoothing_is_that_of_its_alpha():
     assert smoothing(2.0 * 6 / (1 + 2.0 * 6), 6) == pytest.approx(2.0)
     assert smoothing(1.0, 6) == np.inf
@@ -226,6 +235,7 @@ def test_auto_takes_the_field_that_labels_left_out_prefer(base, truth, rng):
         if kind == truth:
             assert_array_equal(one.predict(), model.predict())
     assert f"field: {truth}" in str(model.diagnose())
+    assert "chosen by leave-one-out log score" in model._repr_html_()
     assert model.summary().methods["field"].startswith(truth)
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from residua.diagnosis import LEVELS
 from residua.reproduction import calibration, sets
+from residua.reproduction.forecasts import KINDS
 from residua.reproduction.registry import Options
 from residua.reproduction.runs import Task, read
 
@@ -26,7 +27,7 @@ def test_the_study_writes_its_page_goes_on_where_it_stopped_and_keeps_the_peer(t
     assert [row[:3] for row in result.rows] == [
         (method, kind, split)
         for split in ("random", "blocked")
-        for method, kind in (("C-linear", "gaussian"), ("C-linear", "conformal"), ("GPBoost", "gaussian"))
+        for method, kind in (*(("C-linear", kind) for kind in KINDS), ("GPBoost", "gaussian"))
     ]
     monkeypatch.setattr(calibration, "gpboost_installed", lambda: False)
     again = calibration.calibration(asked, lambda *call: calls.append(call[:2]))

@@ -31,6 +31,7 @@ class EarlyStopping:
         folds = min(FOLDS, labels)
         self.fold = np.arange(labels) % max(folds, 1)
         self.size = np.bincount(self.fold, minlength=folds)
+        self.size_of_others = labels - self.size
         self.since, self.lowest = 0, np.inf  # steps since the best, and its error
         self.lowest_of_others = np.full(folds, np.inf)
         self.squares = np.full(labels, np.nan)  # squared errors at the best step of the others
@@ -39,11 +40,12 @@ class EarlyStopping:
         """Take in the error of a step and the squared errors of the labels, and return whether it is the lowest yet."""
         if len(self.size) > 1:
             sums = np.bincount(self.fold, squares, len(self.size))
-            others = (sums.sum() - sums) / (self.size.sum() - self.size)
+            others = (sums.sum() - sums) / self.size_of_others
             better = others < self.lowest_of_others
-            self.lowest_of_others[better] = others[better]
-            chosen = better[self.fold]
-            self.squares[chosen] = squares[chosen]
+            if better.any():
+                self.lowest_of_others[better] = others[better]
+                chosen = better[self.fold]
+                self.squares[chosen] = squares[chosen]
         self.since += 1
         if not value < self.lowest:
             return False

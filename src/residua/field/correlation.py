@@ -196,7 +196,7 @@ def _untold(profile: Profile, a: np.ndarray, bartlett: float) -> str:
         corners = np.array(np.meshgrid(*[[-1.0, 1.0]] * profile.p)).reshape(profile.p, -1).T
     else:  # all together, and each by itself
         corners = np.concatenate([sign * np.vstack([np.ones(profile.p), np.eye(profile.p)]) for sign in (1, -1)])
-    for corner in np.concatenate([A_MAX * corners, A_MAX / 4 * corners, 0 * corners[:1]]):
+    for corner in np.concatenate([0 * corners[:1], A_MAX * corners, A_MAX / 4 * corners]):
         if profile.omega(corner) > limit:
             return ""
     mean = f" beside {profile.rank} coefficient(s) of the mean" if profile.rank else ""

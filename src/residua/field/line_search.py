@@ -6,7 +6,7 @@ in a row agree. Each round doubles the digits or better, so the last one needs n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -17,22 +17,40 @@ NODES = 7  # of the interpolating polynomial
 def minimise(
     f: Callable[[float], float],
     h: Callable[[float], float],
-    known: Sequence[float] | np.ndarray,
+    points: dict[float, float],
     bounds: tuple[float, float],
     near: float = 1e-4,
+    start: float | None = None,
     rounds: int = 30,
 ) -> float:
-    """The best a inside ``bounds``; h has been asked at ``known``. Points nearer than ``near`` would only add noise."""
-    points = {float(a): h(a) for a in known}
-    best = 0.5 * (bounds[0] + bounds[1])
+    """The best a inside ``bounds``.
+
+    Parameters
+    ----------
+    f, h : callable
+        What is cheap, and what is smooth and costly.
+    points : dict of float to float
+        h where it is known; filled with what is asked, for another search with the same h.
+    bounds : tuple of float
+        The two ends.
+    near : float
+        How well a is wanted; points nearer than that would only add noise.
+    start : float or None
+        Where an earlier search on ``points`` ended, with almost the same f.
+    rounds : int
+        How often h is asked at most.
+    """
+    settled = start is not None
+    best = 0.5 * (bounds[0] + bounds[1]) if start is None else start
     for _ in range(rounds):
         nodes = np.array(list(points))
         nodes = nodes[np.argsort(np.abs(nodes - best))[:NODES]]
         smooth = interpolate(nodes, np.array([points[a] for a in nodes]))
         found = minimize_scalar(lambda a, smooth=smooth: f(a) - smooth(a), bounds=bounds, options={"xatol": near / 100})
         last, best = best, float(found.x)
-        if abs(best - last) <= near and len(points) > len(known):
+        if abs(best - last) <= near and settled:
             break
+        settled = True
         if min(abs(a - best) for a in points) <= near:  # h is known here, its slope may not be
             beside = best + 10 * near * np.sign(bounds[0] + bounds[1] - 2 * best + near)
             points[float(beside)] = h(beside)

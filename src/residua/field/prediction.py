@@ -232,8 +232,8 @@ class Prediction(Workspace):
     def log_score(self) -> float:
         """Mean log density of labels out of sample, each predicted from all the others."""
         unseen = self.out_of_sample_labels
-        error, variance = self.expected_error[unseen], self.leave_one_out.variance[unseen]
-        return float(-0.5 * np.mean(error**2 / variance + np.log(2 * np.pi * variance)))
+        std = np.sqrt(self.leave_one_out.variance[unseen])
+        return float(np.mean(self.spread.log_density(self.expected_error[unseen] / std) - np.log(std)))
 
     @cached_property
     def decorrelated(self) -> np.ndarray:

@@ -22,6 +22,8 @@ from residua.linalg.logdet.choice import exact_instead
 
 ROUGH, FINE = 0.3, 0.1  # Monte-Carlo error of alpha, in standard errors, that will do
 GRID, COARSE_GRID = 59, 15
+REACH, MOVES = 0.25, 5  # from a start: to begin with, and how often before a search looks everywhere
+SURE = 4.0  # standard errors of a log-determinant
 WIDE = 100  # columns of the mean, from which on every alpha has its price
 
 
@@ -49,8 +51,9 @@ def search(profile: Profile, start: np.ndarray | None = None, rough: bool = Fals
         a = _search(profile, None, rough)
     while (sharper := _sharper(profile, a, rough)) is not None:
         doubtful = _doubtful(profile, a)
+        grid = _plausible(profile, a) if sharper.exact and not profile.quadratic_form.by_solves else None
         profile = profile.with_ratio(sharper)
-        a = _search(profile, None if doubtful else a, rough)
+        a = _search(profile, None if doubtful else a, rough) if grid is None else _search_line(profile, grid=grid)
     if not rough and not profile.ratio.exact:
         a = _settled(profile, _polished(profile, a))
     return profile.likelihood.rows.agree(a), profile
@@ -107,31 +110,59 @@ def _sharper(profile: Profile, a: np.ndarray, rough: bool) -> Ratio | None:
     if effort is None:
         return None
     likelihood = profile.likelihood
-    exact = exact_instead(likelihood.terms, effort) if likelihood.automatic and not rough else None
-    return profile.ratio.with_effort(effort) if exact is None else exact.prepare(likelihood.terms, likelihood.U)
+    if likelihood.automatic and not rough:
+        exact = exact_instead(likelihood.terms, profile.ratio.foreseen_effort(np.tanh(a), effort))
+        if exact is not None:
+            return exact.prepare(likelihood.terms, likelihood.U)
+    return profile.ratio.with_effort(effort)
+
+
+def _plausible(profile: Profile, a: np.ndarray) -> np.ndarray:
+    """Points of the coarse grid at which Omega may be least, by its stated error, and one more at each end.
+
+    An exact log-determinant has its price at each of them; Omega itself costs little here, before it is exact.
+    """
+    grid = np.linspace(-A_MAX, A_MAX, COARSE_GRID)
+    profile.quadratic_form.refine(np.tanh(grid), tol=1e-3 / profile.n)
+    errors = [float(profile.logdet(np.tanh(np.array([x]))).stderr) for x in [*grid, a[0]]]
+    lowest = np.array([profile.omega(x) for x in [*grid, a[0]]]) - SURE * np.array(errors)
+    inside = np.flatnonzero(lowest[:-1] <= lowest[-1] + 2 * SURE * errors[-1])
+    if not len(inside):
+        inside = np.array([np.argmin(np.abs(grid - a[0]))])
+    return profile.likelihood.rows.agree(grid[max(inside[0] - 1, 0) : inside[-1] + 2])
 
 
 def _search(profile: Profile, start: np.ndarray | None, rough: bool) -> np.ndarray:
     return _search_line(profile, start, rough) if profile.p == 1 else _search_space(profile, start, rough)
 
 
-def _search_line(profile: Profile, start: np.ndarray | None, rough: bool, reach: float = 0.25) -> np.ndarray:
-    form, agree = profile.quadratic_form, profile.likelihood.rows.agree
-    grid = np.linspace(-A_MAX, A_MAX, GRID if profile.ratio.cheap and not rough else COARSE_GRID)
+def _search_line(
+    profile: Profile,
+    start: np.ndarray | None = None,
+    rough: bool = False,
+    moves: int = 0,
+    grid: np.ndarray | None = None,
+) -> np.ndarray:
+    form, agree, narrow = profile.quadratic_form, profile.likelihood.rows.agree, start is not None or grid is not None
+    if grid is None:
+        grid = np.linspace(-A_MAX, A_MAX, GRID if profile.ratio.cheap and not rough else COARSE_GRID)
     if start is not None:
-        grid = np.unique(np.clip(start[0] + np.array([-reach, 0.0, reach]), -A_MAX, A_MAX))
+        # Wide steps may pass over an optimum, which only training, that goes on, can afford.
+        reach = REACH * 2 ** (moves if rough else min(moves, 1))
+        here = round(start[0] * 2**20) / 2**20  # a move back meets the bits of where it came from
+        grid = np.unique(np.clip(here + np.array([-reach, 0.0, reach]), -A_MAX, A_MAX))
     # Everywhere, not only at the best: too few steps make the likelihood near 1 look worse than it is.
     form.refine(np.tanh(grid), tol=(1e-1 if rough else 1e-3) / profile.n)
     if len(grid) > COARSE_GRID and (form.by_solves or len(profile.groups) > WIDE or profile.groups.any()):
         grid = np.linspace(grid[0], grid[-1], COARSE_GRID)
     values = agree([profile.omega(a) for a in grid])
     best = int(np.argmin(values))
-    if start is not None and best in (0, len(grid) - 1) and abs(grid[best]) < A_MAX:
-        # It has moved far. Wider steps may pass over an optimum, which only training, that goes on, can afford.
-        return _search_line(profile, grid[best : best + 1] if rough or reach < 0.5 else None, rough, 2 * reach)
+    if narrow and best in (0, len(grid) - 1) and abs(grid[best]) < A_MAX:
+        on = start is not None and (rough or moves < MOVES)
+        return _search_line(profile, grid[best : best + 1] if on else None, rough, moves + 1)
     # Eigenvalues are known to 1e-13 or so, at a distance of 1e-6 to the limit.
     if max(values) - min(values) < 1e-7 * profile.n:
-        if start is not None:
+        if narrow:
             return _search_line(profile, None, rough)  # flat here, as it is near -1 and 1
         return np.zeros(1)  # no edge joins what is known: the labels do not speak of alpha
     bounds = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
@@ -139,13 +170,16 @@ def _search_line(profile: Profile, start: np.ndarray | None, rough: bool, reach:
     def logdet(a: float) -> float:
         return float(profile.logdet(np.tanh(np.array([a]))).value)
 
-    near = 1e-2 if rough else 1e-4
+    near, tol = (1e-2, 1e-4 / profile.n) if rough else (1e-4, 1e-11)
+    asked = {float(a): logdet(a) for a in grid} if form.cheap else {}
+    found: float | None = None
     while True:
         if form.cheap:
-            found = agree(minimise(profile.misfit, logdet, grid, bounds, near))
+            found = agree(minimise(profile.misfit, logdet, asked, bounds, near, found))
         else:  # the quadratic form has its price too: it is asked where the log-determinant is, and nowhere else
-            found = agree(minimise(lambda a: 0.0, lambda a: -profile.omega(a), grid, bounds, near))
-        if not form.refine(np.tanh(np.array([found]))):
+            gains = {float(a): -profile.omega(a) for a in grid}
+            found = agree(minimise(lambda a: 0.0, lambda a: -profile.omega(a), gains, bounds, near))
+        if not form.refine(np.tanh(np.array([found])), tol):
             return np.array([found])
 
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize, minimize_scalar
-from scipy.special import beta, digamma, gammaln, ndtr, ndtri, stdtr, stdtrit
+from scipy.special import digamma, gammaln, ndtr, ndtri, stdtrit
 
 from residua.field.neighbour_errors import HOPS, LARGEST, Neighbourhood
 
@@ -133,16 +133,6 @@ class Spread:
         if not np.isfinite(self.df):
             return np.asarray(-0.5 * (z**2 + np.log(2 * np.pi)))
         return _log_density(z**2, 0.0, self.df)[0]
-
-    def crps(self, z: np.ndarray) -> np.ndarray:
-        """Return the continuous ranked probability score of errors (n,) over their standard deviations."""
-        if not np.isfinite(self.df):
-            return np.asarray(z * (2 * ndtr(z) - 1) + np.sqrt(2 / np.pi) * np.exp(-0.5 * z**2) - 1 / np.sqrt(np.pi))
-        nu, t = self.df, z / self._unit_variance
-        density = np.exp(-(nu + 1) / 2 * np.log1p(t**2 / nu)) / (np.sqrt(nu) * beta(0.5, nu / 2))
-        apart = 2 * np.sqrt(nu) / (nu - 1) * beta(0.5, nu - 0.5) / beta(0.5, nu / 2) ** 2
-        each = t * (2 * stdtr(nu, t) - 1) + 2 * density * (nu + t**2) / (nu - 1) - apart
-        return np.asarray(each * self._unit_variance)
 
     def summed(self, columns: np.ndarray, around: Neighbourhood) -> dict[str, np.ndarray]:
         """Return what each column, and the labels around a node, add to its log scale (n,), by name."""

@@ -52,7 +52,8 @@ def _batch(krylov: BlockLanczos, alphas: np.ndarray, kept: list | None = None) -
     for s, D in enumerate(krylov.diagonal):
         C = krylov.off[s + 1]
         right = np.concatenate([np.broadcast_to(C.T, (len(P), *C.T.shape)), P], axis=2)
-        solved = np.linalg.solve(np.eye(len(D)) - a * D - carried, right)
+        pivot = np.eye(len(D)) - a * D - carried
+        solved = right / pivot if len(D) == 1 else np.linalg.solve(pivot, right)
         G = solved[:, :, len(C) :]
         values[live] += P.transpose(0, 2, 1) @ G
         terms[s, live] = np.einsum("gij,gij->gj", P, G)

@@ -16,14 +16,13 @@ from residua.atomic import write_atomically
 from residua.diagnosis import LEVELS
 from residua.model_selection import SPLITS, held_out
 from residua.reproduction import sets
-from residua.reproduction.forecasts import GPBOOST, METHODS, THIRDS, gpboost_installed
+from residua.reproduction.forecasts import GPBOOST, KINDS, METHODS, THIRDS, gpboost_installed
 from residua.reproduction.provenance import footer
 from residua.reproduction.registry import Options, Result, chosen
 from residua.reproduction.runs import QUICK, Advance, Record, Task, Values, read, run
 from residua.reproduction.summary import markdown_table
 
 SHARE = 0.25
-KINDS = ("gaussian", "conformal")
 SIGNED = " *"
 NOTES = (
     "Coverage: share of the held-out labels inside the interval, in per cent, for intervals of 50, 80, 90 and 95 %; "
@@ -32,14 +31,14 @@ NOTES = (
     "C-linear: linear base on hop features with the learned correlation; with field=auto, of the normalised field and "
     "the Laplacian that with the better leave-one-out log score (edges of several types have the normalised one). "
     "C-trees: boosted trees on hop features, grown through the likelihood. C-hops: the default network, 200 epochs, "
-    "one member. All with Gaussian and with conformal intervals. GNN: GraphSAGE-mean without correlation, 200 epochs, "
+    "one member. All with Gaussian and with conformal intervals, and with both of a learned spread, whose tails are "
+    "Student's. GNN: GraphSAGE-mean without correlation, 200 epochs, "
     "split-conformal: one width for all nodes, from the residuals of 15 % of the known labels that were kept out of "
     "its training. GPBoost: linear mean of hop features and a Matern 3/2 process over coordinates (Vecchia), Gaussian "
     "intervals; for data with coordinates, and nodes that have them.",
     "CRPS and NLL (lower is better): CRPS of the conformal forecast is that of mean plus std times the scores of the "
-    "labels left out, of either sign; NLL is that of the predictive law, a normal or "
-    "Student's t with the same mean and std, so both kinds share it. The "
-    "std of GNN is the root mean square of its residuals.",
+    "labels left out, of either sign; NLL is that of a normal (with a learned spread, of Student's t) with "
+    "the same mean and std, which conformal intervals share. The std of GNN is the root mean square of its residuals.",
     "Small / large: the third of the held-out labels whose predicted standard deviation is smallest, and that where it "
     "is largest; GNN has one for all.",
     "Marked *: labels are -1 or +1. They are a matter of classification, and treated as numbers: an interval covers "
@@ -159,7 +158,9 @@ def _tables(found: Found, split: str) -> Iterator[tuple[str, str]]:
     """The tables of one kind of splits, with their titles; empty where no record has what they tell of."""
     yield "Coverage of 50 / 80 / 90 / 95 % intervals", _by_set(found, split, _coverages)
     yield "CRPS", _by_set(found, split, lambda runs: _mean(runs, "crps"))
-    yield "NLL", _by_set(found, split, lambda runs: _mean(runs, "nll"), once=True)
+    plain, learned = ({k: v for k, v in found.items() if ("learned" in k[3]) is which} for which in (False, True))
+    yield "NLL", _by_set(plain, split, lambda runs: _mean(runs, "nll"), once=True)
+    yield "NLL with a learned spread", _by_set(learned, split, lambda runs: _mean(runs, "nll"), once=True)
     yield "Mean width of 90 % intervals", _by_set(found, split, lambda runs: _mean(runs, "width"))
     yield "Mean width of 95 % intervals", _by_set(found, split, lambda runs: _mean(runs, "width95"))
     title = "Coverage of 90 % intervals where the predicted standard deviation is small / large"

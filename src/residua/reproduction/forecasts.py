@@ -1,6 +1,7 @@
 """Forecasts of held-out labels by several methods, and how well calibrated and how sharp they are.
 
-    label = mean + std * e,    e standard normal ("gaussian"), or +-e one of the scores of labels left out ("conformal")
+    label = mean + std * e,    e standard normal ("gaussian"), or with Student's tails where a spread is learned, or +-e
+                               one of the scores of labels left out ("conformal")
 
 A method learns from the labels that are known and answers for those that are hidden.
 """
@@ -8,7 +9,7 @@ A method learns from the labels that are known and answers for those that are hi
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module, metadata
 from importlib.util import find_spec
@@ -16,6 +17,7 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import orth
+from scipy.special import ndtri
 
 from residua import GraphRegressor, NeighbourFeatures, metrics
 from residua.datasets import Dataset
@@ -27,6 +29,8 @@ from residua.reproduction.runs import Values
 CALIBRATION = 0.15  # share of the known labels that split-conformal intervals keep for their residuals
 PLACES = (("longitude", "latitude"), ("x", "y"), ("row", "column"))
 GPBOOST = "GPBoost"
+KINDS = ("gaussian", "conformal", "learned", "learned, conformal")  # of intervals: the latter of a learned spread
+QUANTILES = ndtri((np.arange(400) + 0.5) / 400)
 THIRDS = ("quiet", "middle", "loud")  # of the labels, by the standard deviation of their forecast
 
 
@@ -36,12 +40,12 @@ class Forecast:
 
     mean: np.ndarray  # (m,)
     std: np.ndarray  # (m,)
-    scores: np.ndarray | None = None  # absolute errors over standard deviations of other labels; None: those of law
-    law: Spread = field(default_factory=Spread)  # of errors over standard deviations; Gaussian
+    scores: np.ndarray | None = None  # absolute errors over standard deviations of other labels; None: by the tails
+    tails: Spread = field(default_factory=Spread)
 
     def width(self, coverage: float) -> float:
         """Half the interval, in standard deviations."""
-        return self.law.width(coverage) if self.scores is None else conformal_quantile(self.scores, coverage)
+        return self.tails.width(coverage) if self.scores is None else conformal_quantile(self.scores, coverage)
 
     def judged(self, y: np.ndarray) -> Values:
         """Counts of labels y (m,) inside the intervals of ``LEVELS``, and scores in the units of y."""
@@ -52,7 +56,7 @@ class Forecast:
             "width": float(2 * self.width(0.9) * self.std.mean()),
             "width95": float(2 * self.width(0.95) * self.std.mean()),
             "crps": self._crps(y),
-            "nll": float(np.mean(np.log(self.std) - self.law.log_density(z))),
+            "nll": -float(np.mean(self.tails.log_density(z) - np.log(self.std))),
             **self._by_scale(z <= self.width(0.9)),
         }
 
@@ -65,35 +69,45 @@ class Forecast:
         return {name: counts[name] for name in (THIRDS[0], THIRDS[-1])}
 
     def _crps(self, y: np.ndarray) -> float:
-        if self.scores is None:
-            return float(np.mean(self.std * self.law.crps((y - self.mean) / self.std)))
-        each = np.concatenate([-self.scores, self.scores])
+        if self.scores is None and not np.isfinite(self.tails.df):
+            return metrics.gaussian_crps(y, self.mean, self.std)
+        quantiles = self.tails.with_tails(QUANTILES)
+        each = quantiles if self.scores is None else np.concatenate([-self.scores, self.scores])
         return metrics.sample_crps(y, self.mean + self.std * each[:, None])
 
 
 def of_model(model: GraphRegressor, hidden: np.ndarray) -> dict[str, Forecast]:
-    """Gaussian and conformal forecasts of ``predict_interval`` at hidden nodes (n,) bool."""
-    own = model.field_.prediction
-    mean, std = own.mean[hidden], own.std[hidden]
-    law = own.spread
-    return {"gaussian": Forecast(mean, std, law=law), "conformal": Forecast(mean, std, own.scores, law)}
+    """Forecasts of ``predict_interval`` at hidden nodes (n,) bool, with a constant spread and with a learned one."""
+    found = {}
+    for setting, kinds in (("constant", KINDS[:2]), ("learned", KINDS[2:])):
+        own = replace(model.field_, spread_setting=setting).prediction
+        mean, std = own.mean[hidden], own.std[hidden]
+        found[kinds[0]] = Forecast(mean, std, None, own.spread)
+        found[kinds[1]] = Forecast(mean, std, own.scores, own.spread)
+    return found
 
 
-def correlated_linear(data: Dataset, hidden: np.ndarray, seed: int, quick: bool, **options: str) -> dict[str, Values]:
+def correlated_linear(
+    data: Dataset, hidden: np.ndarray, seed: int, quick: bool, kind: str = "normalised"
+) -> dict[str, Values]:
     """A linear base on hop features, with the learned correlation."""
     hops = NeighbourFeatures().fit_transform(data.X, graph=data.graph)
-    return _of_correlated(GraphRegressor("linear", random_state=seed, **options), hops, data, hidden)
+    return _of_correlated(
+        GraphRegressor("linear", random_state=seed, field=kind, spread="constant"), hops, data, hidden
+    )
 
 
-def correlated_trees(data: Dataset, hidden: np.ndarray, seed: int, quick: bool, **options: str) -> dict[str, Values]:
+def correlated_trees(data: Dataset, hidden: np.ndarray, seed: int, quick: bool) -> dict[str, Values]:
     """Boosted trees on hop features, with the learned correlation."""
     hops = NeighbourFeatures().fit_transform(data.X, graph=data.graph)
-    return _of_correlated(GraphRegressor("trees", random_state=seed, **options), hops, data, hidden)
+    return _of_correlated(GraphRegressor("trees", random_state=seed, spread="constant"), hops, data, hidden)
 
 
-def correlated_hops(data: Dataset, hidden: np.ndarray, seed: int, quick: bool, **options: str) -> dict[str, Values]:
+def correlated_hops(data: Dataset, hidden: np.ndarray, seed: int, quick: bool) -> dict[str, Values]:
     """The default network, with the learned correlation."""
-    return _of_correlated(GraphRegressor(_network("hops", quick), random_state=seed, **options), data.X, data, hidden)
+    return _of_correlated(
+        GraphRegressor(_network("hops", quick), random_state=seed, spread="constant"), data.X, data, hidden
+    )
 
 
 def _of_correlated(model: GraphRegressor, X: Any, data: Dataset, hidden: np.ndarray) -> dict[str, Values]:
@@ -168,12 +182,9 @@ def gpboost_installed() -> bool:
 Method = Callable[[Dataset, np.ndarray, int, bool], dict[str, Values]]
 METHODS: dict[str, Method] = {
     "C-linear": correlated_linear,
-    "C-linear, field=auto": partial(correlated_linear, field="auto"),
+    "C-linear field=auto": partial(correlated_linear, kind="auto"),
     "C-trees": correlated_trees,
     "C-hops": correlated_hops,
-    "C-linear, spread=learned": partial(correlated_linear, spread="learned"),
-    "C-trees, spread=learned": partial(correlated_trees, spread="learned"),
-    "C-hops, spread=learned": partial(correlated_hops, spread="learned"),
     "GNN": split_conformal,
     GPBOOST: gaussian_process,
 }

@@ -11,6 +11,7 @@ import numpy as np
 from residua.diagnosis import r2_of_errors
 from residua.estimator import GraphRegressor
 from residua.field.fitted import FittedField
+from residua.field.kinds import in_words
 from residua.validation import one_line
 
 # Leaving labels out takes a factorisation: a glance at a large model is not worth one.
@@ -64,6 +65,8 @@ def _found(field: FittedField) -> Iterator[tuple[str, str]]:
     for kind, alpha in field.alpha.items():
         interval = f", 95 % [{ends[kind][0]:+.4f}, {ends[kind][1]:+.4f}]" if kind in ends else ""
         yield f"alpha[{kind}]", f"{alpha:+.4f}{interval}"
+    if words := in_words(field.kind, field.log_scores, field.smoothing, None):
+        yield "field", words
     yield "leave-one-out R2", _accuracy(field) or "see diagnose()"
 
 

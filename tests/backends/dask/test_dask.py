@@ -820,7 +820,7 @@ def test_arguments_are_checked(client, halves, case):
 # The command line
 
 
-PARAMETERS = {"base": "linear", "correlation": "learned", "random_state": 0}
+PARAMETERS = {"base": "linear", "correlation": "learned", "field": "normalised", "random_state": 0}
 
 
 @pytest.mark.parametrize(
@@ -882,3 +882,9 @@ def test_the_command_writes_predictions_and_tells_what_it_learned(client, tmp_pa
     lines = cli_scheduler.lines(found)
     assert [label for label, _ in lines] == ["Nodes", "Features", "Alpha", "R2", "Cluster", "Output"]
     assert f"{alpha:+.4f}, 95 % interval [{lower:+.4f}" in dict(lines)["Alpha"]
+
+
+@pytest.mark.parametrize("name", ["trees", "hops"])
+def test_a_base_for_one_machine_is_refused_with_those_that_run_here(name):
+    with pytest.raises(ValueError, match=f"base='{name}' is for one machine; on a cluster use .*splines"):
+        rd.LinearBase(name)

@@ -12,7 +12,7 @@ from residua.backends.dask.exchange import Gang
 from residua.backends.dask.vectors import Vector, from_numpy
 from residua.bases import linear
 from residua.bases.base import Base, Outcome, Task
-from residua.bases.registry import BASES, LINEAR, make_base
+from residua.bases.registry import BASES, LINEAR, listed, make_base
 from residua.bases.scikit import seeded
 from residua.validation import check_choice, check_count
 
@@ -32,6 +32,11 @@ class LinearBase:
     """
 
     def __init__(self, name: str = "linear"):
+        if name in BASES and name not in LINEAR:
+            raise ValueError(
+                f"base={name!r} is for one machine; on a cluster use {listed(LINEAR)}, or a regressor that learns from "
+                "dask arrays, such as xgboost.dask.DaskXGBRegressor."
+            )
         check_choice(name, LINEAR, "base")
         self.name, self.local = name, cast(linear.LinearBase, make_base(name))
 

@@ -28,6 +28,9 @@ from residua.linalg.workspace import cached_property
 
 FIRST_PROBES = 8  # and as many at once, where a fit asks for more
 MAX_PROBES, MAX_STEPS = 512, 384
+# Chebyshev's bound: the error falls by 1,000 in ln(1000) / (2 sqrt(2)) / sqrt(1 - |alpha|) steps or fewer. Fits of the
+# California map by probes alone, eight seeds, end with 13 to 102 probes, half of them with more than 38.
+CONVERGED, USUAL_PROBES = 2.4, 38
 SHARES = 1, 2, 4  # all steps, half of them and a quarter: how they differ tells what more steps would change
 SLOWEST = 0.9  # of two such changes the later is at most so large a part of the earlier, or nothing can be told
 PROBE_NUMBERS = 5_000_000  # in one block of probes: hundreds of them on a large graph are taken in turns
@@ -172,6 +175,14 @@ class StochasticRatio(Ratio):
             return self.probes, 2 * self.steps
         wanted = min(MAX_PROBES, int(np.ceil(1.2 * factor**2 * self.probes)))
         return (wanted, self.steps) if wanted > self.probes else None
+
+    def foreseen_effort(self, alpha: np.ndarray, effort: Sequence[int]) -> tuple[int, int]:
+        """Steps until those of an interval from -1 to 1 converge at alpha; probes as most fits near 1 end with."""
+        probes, steps = effort
+        if steps == self.steps:
+            return probes, steps
+        gap = 1 - float(np.abs(alpha).max())
+        return max(probes, USUAL_PROBES), int(np.clip(CONVERGED / np.sqrt(gap), steps, MAX_STEPS))
 
 
 class OneTermRatio(StochasticRatio):

@@ -57,6 +57,10 @@ class Ratio(ABC):
         """Return the effort that makes the error at alpha ``factor`` times smaller; None where none does."""
         return None
 
+    def foreseen_effort(self, alpha: np.ndarray, effort: Sequence[int]) -> tuple[int, ...]:
+        """Return what a fit that now asks for ``effort`` is likely to end with."""
+        return tuple(effort)
+
     def with_effort(self, effort: Sequence[int]) -> Ratio:
         """Return the same ratio after this effort, whatever the way there: the same numbers to the last bit."""
         return self
