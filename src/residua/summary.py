@@ -22,6 +22,7 @@ from scipy.special import ndtr, ndtri, stdtr, stdtrit
 from residua.bases.linear import LinearBase
 from residua.field.fitted import FittedField
 from residua.field.kinds import LAPLACIAN, highest_degree, in_words
+from residua.field.spread_words import spread_in_words
 from residua.linalg.rows import LOCAL
 from residua.validation import check_share
 
@@ -223,7 +224,7 @@ def summarise(field: FittedField, coverage: float = 0.95) -> Summary:
     if fit is not None and fit.note:
         notes.append(fit.note)
     ends = fit.smoothing_interval() if fit is not None and fit.smoothing is not None else None
-    which = in_words(field.kind, field.log_scores, field.smoothing, ends)
+    said = {"field": in_words(field.kind, field.log_scores, field.smoothing, ends), "spread": spread_in_words(field)}
     kind = "propagated residuals" if field.propagated else KINDS[fit is not None]
     return Summary(
         coefficients=table,
@@ -232,7 +233,7 @@ def summarise(field: FittedField, coverage: float = 0.95) -> Summary:
         statistic="t" if fit is None else "z",
         coverage=coverage,
         facts=_facts(field, rank) | {"effective_degrees_of_freedom": freedom},
-        methods=({"field": which} if which else {}) | ({} if fit is None else dict(fit.methods)),
+        methods={name: text for name, text in said.items() if text} | ({} if fit is None else dict(fit.methods)),
         notes=tuple(notes),
         effects=effects,
     )
