@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from residua.by_id import labels_by_id
 from residua.caller import warn
 from residua.field.bartlett import bartlett_factor
 from residua.field.correlation import CorrelationFit, crowded, maximise_likelihood
@@ -22,7 +23,7 @@ from residua.field.training_loss import Objective, PaperObjective, training_like
 from residua.graph.interface import GraphLike
 from residua.linalg import Ratio, Strategy
 from residua.linalg.workspace import cached_property
-from residua.validation import check_count, check_known_values
+from residua.validation import check_count, check_known_values, check_noise
 
 
 class Correlator:
@@ -152,7 +153,14 @@ class Correlator:
 
 
 def fit_correlation(
-    residual: Any, graph: Any, *, field: str = NORMALISED, logdet: str | Strategy = "auto", random_state: int = 0
+    residual: Any,
+    graph: Any,
+    *,
+    sample_weight: Any = None,
+    noise_variance: Any = None,
+    field: str = NORMALISED,
+    logdet: str | Strategy = "auto",
+    random_state: int = 0,
 ) -> CorrelationFit:
     """Learn how strongly, and with which sign, residuals are shared along edges.
 
@@ -162,6 +170,9 @@ def fit_correlation(
         Residuals in the order of ``graph.nodes``, or a Series by id; NaN where unknown.
     graph : Graph
         The graph.
+    sample_weight, noise_variance : array_like of shape (n,), Series or dict by id, optional
+        Noise of the residuals, as in ``GraphRegressor.fit``: weights, or variances, which may be one number or
+        "learned".
     field : {"normalised", "laplacian"}
         Which precision they have, ``beta (I - sum_t alpha_t S_t)`` or ``beta_0 (I + a (D - A))``, as in
         ``GraphRegressor``.
@@ -185,4 +196,7 @@ def fit_correlation(
     values, labelled = check_known_values(residual, graph, "residual")
     check_count(random_state, "random_state", 0)
     check_field(field)
-    return Correlator(graph, labelled, logdet, random_state, field)(values[labelled])
+    given = labels_by_id(sample_weight, graph, "sample_weight"), labels_by_id(noise_variance, graph, "noise_variance")
+    found = check_noise(*given, graph, labelled)
+    noise = Noise(found[0][labelled], found[1]) if found is not None and np.nanmax(found[0]) > 0 else None
+    return Correlator(graph, labelled, logdet, random_state, field, noise)(values[labelled])

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import copy
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -171,6 +171,25 @@ class Likelihood:
                 return self.channel.add(full, family.solve(alpha, pull), self.U)
         near = None if start is None else self.channel.start(start, full, self.U)
         return self.channel.add(full, self.solver.solve(G_UU, pull, near).X, self.U)
+
+    def omega_with_noise(
+        self, r: np.ndarray, alpha: np.ndarray, beta: float, noise: np.ndarray, step: float = 1e-4
+    ) -> Omega:
+        """Return the same for labels with noise of variances ``noise`` (|L|,), whose precision is (Sigma_LL + N)^-1.
+
+        The slope of the log-determinant in log beta, on which the gains depend, is a difference over ``step``.
+        """
+
+        def logdet(beta: float) -> float:
+            likelihood = self.with_gain(1 / (1 + beta * noise))
+            h = float(likelihood.ratio.value(alpha).value) + likelihood.channel.logdet(self.rows)
+            return self.n_labelled * float(np.log(beta)) + h
+
+        found = self.with_gain(1 / (1 + beta * noise)).omega(r, alpha, beta)
+        w = found.residual / 2
+        misfit = float(self.rows.sum(w @ (r - noise * w)))
+        slope = (logdet(beta * np.exp(step)) - logdet(beta * np.exp(-step))) / (2 * step)
+        return replace(found, beta=(misfit - slope) / beta)
 
     def omega(self, r: np.ndarray, alpha: np.ndarray, beta: float) -> Omega:
         """Return value and gradients at residuals r (|L|,)."""
