@@ -94,6 +94,8 @@ class Average(Predictor, Workspace):
             check_fitted(model)
             if not (same_graph(model.graph_, first.graph_) and np.array_equal(model.y_, first.y_, equal_nan=True)):
                 raise ValueError(f"models[{k}] was fitted on another graph or other labels than models[0].")
+            if (model.field_.noise is None) != (first.field_.noise is None):
+                raise ValueError(f"only one of models[0] and models[{k}] knows of noise: they do not predict the same.")
         self.graph_, self.y_ = first.graph_, first.y_
         self.weights = _checked_weights(weights, len(self.models))
         self.encodings = [None] * len(self.models) if encodings is None else list(encodings)
@@ -198,6 +200,10 @@ class Average(Predictor, Workspace):
             f"the models were fitted on different features ({found}), so X cannot be those of all; pass X=None for "
             "their own, or ask each model by itself."
         )
+
+    def _learned_noise(self) -> float | None:
+        learned = [model.field_.learned_noise for model in self.models]
+        return None if None in learned else float(self.weights @ np.array(learned))
 
     def _scores(self) -> np.ndarray | None:
         error, std = self._left_out

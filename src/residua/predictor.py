@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Any, Literal, overload
 
 import numpy as np
 import pandas as pd
 
 from residua import metrics
-from residua.by_id import NAMED, index_of, labels_by_id, names_nodes, positions_of, whole_tables
+from residua.by_id import NAMED, index_of, labels_by_id, names_nodes, positions_of, whole_tables, with_noise
 from residua.graph import Graph
 from residua.intervals import conformal_quantile
-from residua.targets import by_target, side_by_side
+from residua.targets import by_target, noise_by_target, side_by_side
 from residua.validation import check_choice, check_graph, check_share, check_together, check_values
 
 Vectors = tuple[np.ndarray, np.ndarray]
@@ -43,6 +44,10 @@ class Predictor(ABC):
         """Return means of the training graph, were its features X, given the labels of the fit and further ones y."""
 
     @abstractmethod
+    def _learned_noise(self) -> float | None:
+        """Return the learned variance of the noise of a label of weight 1; None where none was learned."""
+
+    @abstractmethod
     def _scores(self) -> np.ndarray | None:
         """Return absolute errors in standard deviations at labels out of sample; None where they are too few."""
 
@@ -60,6 +65,7 @@ class Predictor(ABC):
         return_std: Literal[False] = ...,
         known: str | None = ...,
         nodes: Any = ...,
+        noise_variance: Any = ...,
     ) -> np.ndarray: ...
 
     @overload
@@ -72,6 +78,7 @@ class Predictor(ABC):
         return_std: Literal[True],
         known: str | None = ...,
         nodes: Any = ...,
+        noise_variance: Any = ...,
     ) -> Vectors: ...
 
     @overload
@@ -84,6 +91,7 @@ class Predictor(ABC):
         return_std: bool,
         known: str | None = ...,
         nodes: Any = ...,
+        noise_variance: Any = ...,
     ) -> np.ndarray | Vectors: ...
 
     def predict(
@@ -95,6 +103,7 @@ class Predictor(ABC):
         return_std: bool = False,
         known: str | None = None,
         nodes: Any = None,
+        noise_variance: Any = None,
     ) -> np.ndarray | Vectors:
         """Predict every node of the training graph, or of another graph given its features and few known labels.
 
@@ -118,9 +127,14 @@ class Predictor(ABC):
         known : "label" or "predict", optional
             "label", the default, returns known labels as they are, with std 0; "predict" gives leave-one-out
             predictions there. That is the default where X has features of the training graph, as scorers of
-            scikit-learn pass them: they compare what ``predict(X)`` returns with those very labels.
+            scikit-learn pass them: they compare what ``predict(X)`` returns with those very labels. After a fit to
+            labels with noise means and standard deviations are those of the values beneath it: "label" takes each
+            node's own label for as much as it tells.
         nodes : ids (k,), optional
             Which nodes to return, in this order.
+        noise_variance : float, (n,) array, Series or dict by id, optional
+            Variances of the noise of the labels in y, 0 for those without. By default that of the fit where it is
+            one number that was learned, and none where the fit had none.
 
         Returns
         -------
@@ -136,16 +150,45 @@ class Predictor(ABC):
             known = "predict" if own and X is not None and not names_nodes(X) else "label"
         if self.targets_ is not None:
             options: Any = {"graph": graph, "return_std": return_std, "known": known, "nodes": nodes}
-            return side_by_side([one.predict(X, labels, **options) for one, labels in self._each(y)])
+            return side_by_side([one.predict(X, labels, **options) for one, labels in self._each(y, noise_variance)])
         X, graph, at = self._asked(X, nodes, graph)
+        y = with_noise(y, noise_variance)
         mean, std = self._moments(X, y, graph, known == "predict", return_std)
         if at is not None:
             mean, std = mean[at], None if std is None else std[at]
         return (mean, std) if return_std else mean
 
-    def _each(self, y: Any) -> list[tuple[Any, Any]]:
+    def _each(self, y: Any, noise_variance: Any = None) -> list[tuple[Any, Any]]:
         """Return the model of each of several targets with its part of the labels y."""
-        return list(zip(self.targets_.values(), by_target(y, list(self.targets_)), strict=True))
+        names = list(self.targets_)
+        noise = noise_by_target(noise_variance, names, "noise_variance")
+        labels = [with_noise(*pair) for pair in zip(by_target(y, names), noise, strict=True)]
+        return list(zip(self.targets_.values(), labels, strict=True))
+
+    def std_of_new_labels(self, std: np.ndarray, noise: Any, graph: Graph | None, at: np.ndarray | None) -> np.ndarray:
+        """Return standard deviations of new labels, for those of the values and the variance of the labels' noise."""
+        if noise is None:
+            return std
+        if self.targets_ is not None:
+            each = zip(
+                self.targets_.values(), std.T, noise_by_target(noise, list(self.targets_), "label_noise"), strict=True
+            )
+            return np.column_stack([one.std_of_new_labels(part, own, graph, at) for one, part, own in each])
+        there, learned = self.graph_ if graph is None else check_graph(graph), self._learned_noise()
+        if isinstance(noise, str):
+            if noise != "learned" or learned is None:
+                raise ValueError(f"label_noise={noise!r}: the fit learned no noise; give variances of new labels.")
+            noise = learned
+        if np.ndim(noise) == 0 and not isinstance(noise, Mapping):
+            variance = np.full(len(std), float(noise))
+        else:
+            variance = check_values(labels_by_id(noise, there, "label_noise"), there, "label_noise")
+            variance = variance if at is None else variance[at]
+        if not (variance >= 0).all():
+            raise ValueError(
+                "label_noise is negative or unknown at a node that is asked for; give a variance for each."
+            )
+        return np.sqrt(std**2 + variance)
 
     def _asked(self, X: Any, nodes: Any, graph: Graph | None) -> tuple[Any, Graph | None, np.ndarray | None]:
         """Return features, graph, and the positions of the nodes that are asked for: None for all."""
@@ -168,8 +211,10 @@ class Predictor(ABC):
         coverage: float = 0.9,
         method: str = "conformal",
         nodes: Any = None,
+        noise_variance: Any = None,
+        label_noise: Any = None,
     ) -> Vectors:
-        """Return lower and upper ends of an interval for every node; both are the label at labelled nodes.
+        """Return lower and upper ends of an interval for every node; both are the label where that is without noise.
 
         Parameters
         ----------
@@ -183,6 +228,11 @@ class Predictor(ABC):
             t where a spread was learned, else a Gaussian. "gaussian" is the former name of "predictive".
         nodes : ids (k,), optional
             Which nodes to return, in this order.
+        noise_variance : float, (n,) array, Series or dict by id, optional
+            Of the labels in y, as in ``predict``.
+        label_noise : float, (n,) array, Series, dict by id or "learned", optional
+            Variance of the noise of a new label at each node; "learned" is that of the fit for a label of weight 1. The
+            intervals are then for such labels: by default they are for the values beneath the noise.
 
         Returns
         -------
@@ -192,7 +242,11 @@ class Predictor(ABC):
             Upper ends.
         """
         width = self.interval_width(coverage, method)
-        mean, std = self.predict(X, y, graph=graph, return_std=True, known="label", nodes=nodes)
+        options: Any = {"graph": graph, "known": "label", "nodes": nodes, "noise_variance": noise_variance}
+        mean, std = self.predict(X, y, return_std=True, **options)
+        if label_noise is not None:
+            _, graph, at = self._asked(X, nodes, graph)
+            std = self.std_of_new_labels(std, label_noise, graph, at)
         return mean - width * std, mean + width * std
 
     def predict_frame(
@@ -204,6 +258,8 @@ class Predictor(ABC):
         coverage: float = 0.9,
         method: str = "conformal",
         nodes: Any = None,
+        noise_variance: Any = None,
+        label_noise: Any = None,
     ) -> pd.DataFrame:
         """Return all that is predicted as a table with a row for each node, indexed by id.
 
@@ -215,6 +271,11 @@ class Predictor(ABC):
             Of the intervals, as in ``predict_interval``.
         nodes : ids (k,), optional
             Which nodes to return, in this order.
+        noise_variance : float, (n,) array, Series or dict by id, optional
+            Of the labels in y, as in ``predict``.
+        label_noise : float, (n,) array, Series, dict by id or "learned", optional
+            Variance of the noise of a new label at each node; "learned" is that of the fit for a label of weight 1. The
+            intervals are then for such labels: by default they are for the values beneath the noise.
 
         Returns
         -------
@@ -235,12 +296,18 @@ class Predictor(ABC):
         """
         if self.targets_ is not None:
             options: Any = {"graph": graph, "coverage": coverage, "method": method, "nodes": nodes}
-            frames = [one.predict_frame(X, labels, **options) for one, labels in self._each(y)]
+            new = noise_by_target(label_noise, list(self.targets_), "label_noise")
+            each = zip(self._each(y, noise_variance), new, strict=True)
+            frames = [one.predict_frame(X, labels, **options, label_noise=own) for (one, labels), own in each]
             return pd.concat(dict(zip(self.targets_, frames, strict=True)), axis=1)
         width = self.interval_width(coverage, method)
         X, graph, at = self._asked(X, nodes, graph)
         there = self.graph_ if graph is None else check_graph(graph)
-        frame = pd.DataFrame(self._columns(X, y, graph, width), index=index_of(there))
+        columns = self._columns(X, with_noise(y, noise_variance), graph, width)
+        if label_noise is not None:
+            margin = width * self.std_of_new_labels(columns["std"], label_noise, graph, None)
+            columns |= {"lower": columns["prediction"] - margin, "upper": columns["prediction"] + margin}
+        frame = pd.DataFrame(columns, index=index_of(there))
         return frame if at is None else frame.iloc[at]
 
     def interval_width(self, coverage: float = 0.9, method: str = "conformal") -> float:

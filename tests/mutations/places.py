@@ -243,17 +243,17 @@ MATHEMATICS = [
         ("Wald interval", "* stderr / (1 - alpha**2)", "* stderr"),
     ),
     *changes(
-        "field/fitted.py",
+        "field/fixed_beta.py",
         "tests/test_estimator.py::test_propagation_spends_a_level_of_each_component_with_a_label",
         ("free levels of propagation", "free = graph.count_components(labelled)", "free = 0"),
     ),
     *changes(
-        "field/fitted.py",
+        "field/fixed_beta.py",
         "tests/test_estimator.py::test_no_correlation_is_least_squares",
         ("free coefficients of a given alpha", "return max(float(n) - free, 1) / q", "return float(n) / q"),
     ),
     *changes(
-        "field/fitted.py",
+        "field/fixed_beta.py",
         "tests/field/test_prior.py::test_a_beta_without_correlation_counts_what_the_prior_takes",
         ("misfit of the prior", "q += design.misfit", "q += 0"),
     ),

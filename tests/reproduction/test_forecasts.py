@@ -50,7 +50,7 @@ def test_a_forecast_of_one_scale_has_no_loud_part():
 def test_the_field_of_a_linear_model_is_the_one_asked_for():
     data = sets.load("ising+", 0, quick=True)
     hidden = np.arange(len(data.y)) % 4 == 0
-    found = forecasts.METHODS["C-linear, field=auto"](data, hidden, 0, True)["gaussian"]
+    found = forecasts.METHODS["C-linear field=auto"](data, hidden, 0, True)["gaussian"]
     assert found["field"] in ("normalised", "laplacian")
     assert forecasts.METHODS["C-linear"](data, hidden, 0, True)["gaussian"]["field"] == "normalised"
 

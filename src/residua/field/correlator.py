@@ -13,6 +13,8 @@ from residua.field.correlation import CorrelationFit, crowded, maximise_likeliho
 from residua.field.fold_fields import FoldFields
 from residua.field.kinds import LAPLACIAN, NORMALISED, check_field, field_graph, highest_degree
 from residua.field.likelihood import Likelihood
+from residua.field.noise import Noise
+from residua.field.noise_level import fit_with_noise
 from residua.field.observed import Observed
 from residua.field.profile import Profile
 from residua.field.search import search
@@ -38,6 +40,8 @@ class Correlator:
         Seed of the probes.
     field : {"normalised", "laplacian"}
         Which precision the correlation has.
+    noise : Noise or None
+        What is known of the noise of the labels; None for labels without.
     """
 
     def __init__(
@@ -47,8 +51,9 @@ class Correlator:
         logdet: str | Strategy = "auto",
         random_state: int = 0,
         field: str = NORMALISED,
+        noise: Noise | None = None,
     ):
-        self.graph, self.labelled = field_graph(graph, field), labelled
+        self.graph, self.labelled, self.noise = field_graph(graph, field), labelled, noise
         self.highest_degree = highest_degree(graph) if field == LAPLACIAN else None
         self.logdet, self.random_state = logdet, random_state
         self.likelihood = Likelihood(self.graph, labelled, logdet, random_state=random_state)
@@ -78,10 +83,15 @@ class Correlator:
             Groups of coefficients that share a prior variance, which is learned too; 0 for coefficients without a
             prior.
         """
-        profile = Profile(self.likelihood, y, design, groups=groups)
-        free = design if design is None or groups is None else design[:, groups == 0]
-        bartlett = bartlett_factor(profile, free, self.random_state)
-        found, profile = maximise_likelihood(profile, self.graph.edge_types, start, bartlett)
+        types, level = self.graph.edge_types, None
+        if self.noise is not None:
+            given = y, self.noise, design, groups
+            found, profile, level = fit_with_noise(self.likelihood, *given, types, self.random_state)
+        else:
+            profile = Profile(self.likelihood, y, design, groups=groups)
+            free = design if design is None or groups is None else design[:, groups == 0]
+            bartlett = bartlett_factor(profile, free, self.random_state)
+            found, profile = maximise_likelihood(profile, types, start, bartlett)
         if found.note and not profile.doubted:
             warn(found.note)
         if crowded(profile):
@@ -92,7 +102,9 @@ class Correlator:
         effort, steps = profile.ratio.effort, profile.quadratic_form.steps
         strategy = getattr(profile.ratio, "strategy", self.likelihood.strategy)  # a fit may have gone over to factors
         seen = Observed(self.graph, self.labelled, y, design, strategy, effort, steps, groups=groups)
-        vars(seen)["profile"] = profile
+        if level is not None:
+            seen = replace(seen, noise=level.noise, t=level.t)
+        vars(seen)["profile"] = profile if level is None else level
         return replace(found, source=seen, highest_degree=self.highest_degree)
 
     def objective(self, labelled: np.ndarray) -> Objective:

@@ -182,7 +182,7 @@ def gpboost_installed() -> bool:
 Method = Callable[[Dataset, np.ndarray, int, bool], dict[str, Values]]
 METHODS: dict[str, Method] = {
     "C-linear": correlated_linear,
-    "C-linear, field=auto": partial(correlated_linear, kind="auto"),
+    "C-linear field=auto": partial(correlated_linear, kind="auto"),
     "C-trees": correlated_trees,
     "C-hops": correlated_hops,
     "GNN": split_conformal,

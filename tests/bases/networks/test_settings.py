@@ -75,13 +75,20 @@ def test_a_module_that_returns_other_than_one_number_a_node_is_named():
         fitted(Two())
 
 
+class Unchanged(torch.nn.Module):
+    """Returns what it is given."""
+
+    def forward(self, x, edge_index):
+        return x
+
+
 @pytest.mark.parametrize(
     ("base", "X", "y", "message"),
     [
         ("sage", np.empty((80, 0)), None, "X has no columns"),
         ("mlp", None, 3.0, "y is 3.0 at all"),
         (Network("mlp", widths=8), None, None, "widths=8 is not a list"),
-        (torch.nn.Identity(), None, None, "no parameters to train"),
+        (Unchanged(), None, None, "no parameters to train"),
     ],
     ids=["no columns", "constant", "widths", "no parameters"],
 )
