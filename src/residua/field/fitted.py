@@ -268,16 +268,11 @@ class FittedField(Workspace):
             given = with_labels(given, y)
         if X is None or same_features(X := self.check_alike(self.graph, X)[1], self.X):
             return self.prediction if y is None else self.condition_on(given)
-        own, labelled = self.prediction, self.labelled
+        own = self.prediction
         found = self._predicted(self.graph, X, self.y, noise=self.noise)
         # Residuals at labels stay those of the fit, out of fold where it has such, but for what X changes in the base:
         # features that the base does not use change nothing.
-        members = own.members
-        if members is not None:
-            each = self.base.predict_members(self.graph, X) - self.base.predict_members(self.graph, self.X)
-            each = each if len(each) == len(members) else each.mean(axis=0, keepdims=True)
-            members = members - each[:, labelled]
-        seen: Any = {"members": members, "out_of_sample": own.out_of_sample, "error_scale": self.error_scale}
+        seen = self._members(np.arange(self.graph.n_nodes), self.graph, X)
         found = replace(found, residual=own.residual - (found.base - own.base), **seen)
         if y is None:
             return found
@@ -307,7 +302,8 @@ class FittedField(Workspace):
         y, noise = self._labels(with_labels(given, y), graph)
         if at is None:
             return self._predicted(graph, X, y, noise=noise)
-        return self._on_grown(graph, X, at).condition_on(y, noise=noise)
+        members = None if self.outcome.members is None else self.base.predict_members(graph, X)
+        return self._on_grown(graph, X, at).condition_on(y, members, noise)
 
     def labels_on(self, graph: Graph) -> np.ndarray:
         """Return the labels (m,) of the fit at the nodes of another graph, NaN where there is none.
@@ -350,7 +346,17 @@ class FittedField(Workspace):
         # Residuals at labels stay those of the fit, out of fold where it has such, but for what new nodes change.
         residual = np.full(graph.n_nodes, np.nan)
         residual[at] = own.residual - (found.base[at] - own.base)
-        return replace(found, residual=residual)
+        return replace(found, residual=residual, **self._members(at, graph, X))
+
+    def _members(self, at: np.ndarray, graph: Graph, X: Any) -> dict[str, Any]:
+        """Return residuals of networks at labels, which they saw and how far errors are off, where the base moves."""
+        members, unseen = self.prediction.members, self.prediction.out_of_sample
+        if members is not None and unseen is not None:
+            moved = self.base.predict_members(graph, X)[:, at] - self.base.predict_members(self.graph, self.X)
+            moved = moved if len(moved) == len(members) else moved.mean(axis=0, keepdims=True)
+            order = np.argsort(at[self.labelled])
+            members, unseen = (members - moved[:, self.labelled])[:, order], unseen[:, order]
+        return {"members": members, "out_of_sample": unseen, "error_scale": self.error_scale}
 
     def check_alike(self, graph: Any, X: Any) -> tuple[Graph, Any]:
         """Return another graph and its features as the base takes them, if both are like those of the fit."""
