@@ -113,8 +113,8 @@ def test_prediction_on_another_graph_checks_features_and_edge_types():
         model.predict(np.ones((7, 3)), graph=other)
     with pytest.raises(ValueError, match=r"edge types.*'road'.*learned.*'edge'"):
         model.predict(np.ones((9, 2)), graph=CASES["two types"].graph)
-    with pytest.raises(ValueError, match=r"for other data give X, y and graph="):
-        model.predict(X)
+    with pytest.raises(ValueError, match=r"X has shape \(7, 2\) but graph has 8 nodes"):
+        model.predict(X[:7])
 
 
 @pytest.mark.parametrize(("coverage", "method"), [(0.0, "gaussian"), (1.0, "gaussian"), (0.9, "exact")])

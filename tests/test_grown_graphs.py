@@ -138,6 +138,25 @@ def test_a_copy_of_the_training_graph_knows_its_labels_by_id(week):
     assert_allclose(model.score(week.X[:100], week.y[:100], graph=copy), model.score(None, week.y[:100]), atol=1e-9)
 
 
+@pytest.mark.parametrize("base", ["trees", "mlp", "linear"])
+def test_leave_one_out_on_a_graph_that_was_read_again_is_that_of_the_fit(week, base):
+    """In another order of nodes: networks and boosters still know which labels each of them has not seen."""
+    if base == "mlp":
+        pytest.importorskip("torch")
+        base = Network("mlp", widths=(4,), epochs=30)
+    more = {"ensemble": 4} if isinstance(base, Network) else {}
+    model = GraphRegressor(base, **more).fit(week.X[:100], week.labels, graph=week.graph)
+    mixed = np.random.default_rng(0).permutation(100)
+    first = ~week.late
+    again = Graph.from_edges(
+        *(week.ids[e[first]] for e in (week.case.source, week.case.target)), nodes=week.ids[:100][mixed]
+    )
+    mean, std = model.predict(week.X.loc[again.nodes], graph=again, known="predict", return_std=True)
+    expected, deviation = model.predict(known="predict", return_std=True)
+    assert_allclose(mean, expected[mixed], rtol=1e-6)
+    assert_allclose(std, deviation[mixed], rtol=1e-6)
+
+
 def test_another_graph_with_some_of_the_ids_is_another_and_says_so(week):
     model = GraphRegressor("linear").fit(week.X[:100], week.labels, graph=week.graph)
     kept = np.arange(len(week.case.source)) != 0  # an edge that is there no more

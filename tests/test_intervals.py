@@ -44,7 +44,7 @@ def test_the_soak_counts():
 
 
 def test_the_soak_fails_where_intervals_do_not_hold(monkeypatch):
-    monkeypatch.setattr("residua.predictor.jackknife_quantile", lambda scores, coverage: 1.0)
+    monkeypatch.setattr("residua.interval_predictor.jackknife_quantile", lambda scores, coverage: 1.0)
     with pytest.raises(AssertionError, match="jackknife 50% intervals hold"):
         soak(0.0, 3)
 
@@ -186,3 +186,43 @@ def test_an_average_leaves_out_the_blocks_that_its_models_do():
     again = leave_block_out(two.field_, missing, draw_blocks(one.field_, missing))
     assert_allclose(found.error, (one.field_.left_out_blocks.error + again.error) / 2)
     assert Average([one, two]).interval_width() != Average([one, two]).interval_width(left_out="nodes")
+
+
+# Labels with noise
+
+
+def test_labels_with_noise_are_left_out_one_by_one():
+    case, known, truth = by_region(4)
+    y = np.where(known, truth, np.nan)
+    noisy = GraphRegressor("mean").fit(None, y, graph=case.graph, noise_variance=0.1)
+    nodes = noisy.interval_width(left_out="nodes")
+    assert noisy.interval_width() == nodes == jackknife_quantile(noisy.field_.prediction.scores, 0.9)
+    assert noisy.diagnose().remote
+    assert noisy.diagnose().blocks is None
+    with pytest.raises(ValueError, match='left_out="blocks" is for labels without noise; use left_out="nodes"'):
+        noisy.predict_interval(left_out="blocks")
+    with pytest.raises(ValueError, match='is for labels without noise; use method="jackknife"'):
+        noisy.predict_interval(method="jackknife+")
+    both = GraphRegressor("mean").fit(None, np.column_stack([y, 2 * y]), graph=case.graph, noise_variance=0.1)
+    assert both.predict_frame()[0]["upper"].tolist() == noisy.predict_interval()[1].tolist()
+
+
+def test_later_labels_with_noise_leave_the_width_to_single_labels():
+    case, known, truth = by_region(5)
+    model = GraphRegressor("mean").fit(None, np.where(known, truth, np.nan), graph=case.graph)
+    later = np.where(known, np.nan, truth)
+    later[:100] = np.nan
+    single, blocks = (model.interval_width(y=later, left_out=left_out) for left_out in ("nodes", "auto"))
+    assert single != blocks
+    given = {"y": later, "noise_variance": 0.2}
+    assert model.interval_width(**given) == single
+    mean, std = model.predict(**given, return_std=True)
+    assert_allclose(model.predict_interval(**given)[1], mean + single * std)
+    assert_allclose(model.predict_frame(**given)["upper"], mean + single * std)
+    for asked in ({"left_out": "blocks"}, {"method": "jackknife+"}):
+        with pytest.raises(ValueError, match="is for labels without noise"):
+            model.predict_interval(**given, **asked)
+        with pytest.raises(ValueError, match="is for labels without noise"):
+            model.predict_frame(**given, **asked)
+    with pytest.raises(ValueError, match="is for labels without noise"):
+        model.predict_interval(method="jackknife+", label_noise=0.1)

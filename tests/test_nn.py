@@ -5,6 +5,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import multivariate_normal
 
 import dense
 import residua
@@ -258,3 +259,34 @@ def test_batches_that_cannot_be_right_are_refused():
 
 def test_the_module_is_an_attribute_of_the_package():
     assert residua.nn.CorrelatedResidual is CorrelatedResidual
+
+
+@pytest.mark.parametrize("name", ["path", "isolate", "two types", "component without label"])
+def test_labels_with_noise_have_the_dense_likelihood_and_its_gradients(name):
+    c = CASES[name]
+    noise = np.random.default_rng(0).uniform(0.1, 2, c.n)
+    module = CorrelatedResidual(c.graph, c.labelled, alpha=0.5, beta=1.3, noise_variance=noise)
+    y = torch.as_tensor(np.random.default_rng(1).standard_normal(c.n))
+    C = dense.covariance(c.S, np.full(len(c.types), 0.5), 1.3)
+    V, r = dense.block(C, c.labelled) + np.diag(noise[c.labelled]), y.numpy()[c.labelled]
+    loss = module.loss(torch.zeros(c.n, dtype=torch.float64), y)
+    np.testing.assert_allclose(loss.item() * len(r), -2 * multivariate_normal(cov=V).logpdf(r), rtol=1e-9)
+    mean, std = module.correct(torch.zeros(c.n, dtype=torch.float64), y, return_std=True)
+    weights = np.linalg.solve(V, C[c.labelled]).T
+    np.testing.assert_allclose(mean.numpy(), weights @ r, atol=1e-5)
+    np.testing.assert_allclose(std.numpy() ** 2, np.diag(C - weights @ C[c.labelled]), rtol=1e-6)
+
+    def loss_at(r, a, b):
+        return residua.nn._Omega.apply(r, torch.tanh(a[0]), torch.exp(b[0]), module._omega)
+
+    given = torch.as_tensor(r), module.a.detach().clone(), module.b.detach().clone()
+    assert torch.autograd.gradcheck(loss_at, tuple(x.requires_grad_() for x in given), atol=1e-5, rtol=1e-4)
+
+
+def test_a_batch_of_labels_with_noise_is_refused():
+    c = CASES["path"]
+    module = CorrelatedResidual(c.graph, c.labelled, noise_variance=0.1)
+    with pytest.raises(ValueError, match="labels with noise"):
+        module.loss(torch.zeros(2), np.zeros(2), nodes=c.L[:2])
+    with pytest.raises(ValueError, match="GraphRegressor"):
+        CorrelatedResidual(c.graph, c.labelled, noise_variance="learned")

@@ -166,7 +166,7 @@ def test_html_is_escaped_and_numbers_are_plain(problem):
     assert "&lt;script&gt;" in html
     assert json.loads(json.dumps(model.summary().to_dict()))["coefficients"]["rate"]["estimate"] > 0
     page = report_html(model)
-    assert "What features say" in page
+    assert "What the features say" in page
     assert '<th scope="row">alpha[edge]</th>' in page
     assert "&lt;script&gt;alert(1)" in page
     assert "<script>alert(1)" not in page

@@ -14,8 +14,8 @@ ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 TREES = {
-    "src": ("gnn", "dask", "geo", "cholmod"),
-    "tests": ("gnn", "dask", "geo", "dev"),
+    "src": ("gnn", "dask", "geo", "cholmod", "files"),
+    "tests": ("gnn", "dask", "geo", "files", "dev"),
     "benchmarks": ("gnn", "dask", "geo", "dev"),
     "examples": ("gnn", "dask", "geo", "dev"),
     "tools": ("geo", "dev"),

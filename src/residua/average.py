@@ -19,14 +19,15 @@ from residua.by_id import features_of
 from residua.caller import warn
 from residua.encoding import Encoding
 from residua.estimator import GraphRegressor
+from residua.field.fitted import FittedField
 from residua.field.leave_block_out import LeaveBlockOut, draw_blocks, leave_block_out
 from residua.field.prediction import Prediction
 from residua.field.spread import Spread, fit_tails
 from residua.graph import Graph
 from residua.graph.graph import same_graph
 from residua.graph.regions import Missing, seen_missing
+from residua.interval_predictor import IntervalPredictor
 from residua.linalg.workspace import Workspace, cached_property
-from residua.predictor import Predictor
 from residua.validation import check_fitted
 
 FEW = 20  # labels left out by all models; with fewer their errors are taken to be the same
@@ -56,7 +57,7 @@ class Scores(NamedTuple):
     coverage: float
 
 
-class Average(Predictor, Workspace):
+class Average(IntervalPredictor, Workspace):
     """Several fitted models as one: usually better than each of them if they are about equally good.
 
     Parameters
@@ -97,6 +98,8 @@ class Average(Predictor, Workspace):
             check_fitted(model)
             if not (same_graph(model.graph_, first.graph_) and np.array_equal(model.y_, first.y_, equal_nan=True)):
                 raise ValueError(f"models[{k}] was fitted on another graph or other labels than models[0].")
+            if (model.field_.noise is None) != (first.field_.noise is None):
+                raise ValueError(f"only one of models[0] and models[{k}] knows of noise: they do not predict the same.")
         self.graph_, self.y_ = first.graph_, first.y_
         self.weights = _checked_weights(weights, len(self.models))
         self.encodings = [None] * len(self.models) if encodings is None else list(encodings)
@@ -202,6 +205,10 @@ class Average(Predictor, Workspace):
             "their own, or ask each model by itself."
         )
 
+    def _learned_noise(self) -> float | None:
+        learned = [model.field_.learned_noise for model in self.models]
+        return None if None in learned else float(self.weights @ np.array(learned))
+
     def _scores(self) -> np.ndarray | None:
         error, std = self._left_out
         return None if error.shape[1] < FEW else np.abs(self.weights @ error) / self._combined(std)
@@ -229,12 +236,12 @@ class Average(Predictor, Workspace):
         )
 
     @property
-    def _seed(self) -> int:
-        return self.models[0].field_.random_state
+    def _first_field(self) -> FittedField:
+        return self.models[0].field_
 
     def refitted(self, y: np.ndarray) -> Average:
         """Return the average of models of the same settings, fitted to labels y (n,) of the training graph."""
-        return Average([model.refitted(y) for model in self.models], self.weights)
+        return Average([model.refitted(y) for model in self.models], self.weights, self.encodings)
 
     def _predictive_width(self, coverage: float) -> float:
         return self.tails_.width(coverage)

@@ -7,6 +7,7 @@ Nodes that are not named stay in the graph, and their label is unknown.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -99,6 +100,44 @@ def spread_rows(y: Any, at: np.ndarray, graph: Graph) -> Any:
     if full.ndim == 1:
         return pd.Series(full, index=index_of(graph))
     return pd.DataFrame(full, index=index_of(graph), columns=getattr(y, "columns", None))
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyLabels:
+    """Labels with the variances of their noise, both as a user gave them."""
+
+    y: Any
+    variance: Any
+
+
+def with_noise(y: Any, variance: Any) -> Any:
+    """Return labels together with the variances of their noise, where these are given."""
+    if variance is None:
+        return y
+    if y is None:
+        raise ValueError(
+            "noise_variance is that of the labels in y, and there is no y; label_noise is that of new labels."
+        )
+    return NoisyLabels(y, variance)
+
+
+def labels_alone(y: Any) -> Any:
+    """Return labels without the variances of their noise."""
+    return y.y if isinstance(y, NoisyLabels) else y
+
+
+def with_labels(given: Any, y: Any) -> Any:
+    """Return labels y in place of those in ``given``, with the variances that are there."""
+    return NoisyLabels(y, given.variance) if isinstance(given, NoisyLabels) else y
+
+
+def whole_noise(graph: Graph, X: Any, values: Any, name: str) -> Any:
+    """Return weights or variances of labels with a row for each node, as ``whole_tables`` does labels."""
+    if values is None or isinstance(values, str) or (np.ndim(values) == 0 and not isinstance(values, Mapping)):
+        return values
+    if not names_nodes(X) or isinstance(values, Mapping):
+        return labels_by_id(values, graph, name)
+    return whole_tables(graph, X, values)[1]
 
 
 def index_of(graph: Graph) -> pd.Index:

@@ -11,6 +11,7 @@ from residua import metrics
 from residua.field.fitted import FittedField
 from residua.field.kinds import NORMALISED, in_words
 from residua.field.prediction import Prediction
+from residua.field.spread_words import spread_in_words
 from residua.graph.regions import remote
 from residua.intervals import gaussian_width, jackknife_quantile
 from residua.linalg.rows import LOCAL, Rows
@@ -66,7 +67,7 @@ class Diagnosis:
     p_value : float or None
         Of no correlation; None unless it was learned.
     coverages : dict of float
-        Shares that Gaussian intervals cover, by the share they promise.
+        Shares that intervals of the model (Gaussian, or of a learned spread) cover, by the share they promise.
     warnings : tuple of str
         What a reader of the numbers should know.
     in_sample : bool
@@ -79,6 +80,10 @@ class Diagnosis:
         Leave-block-out accuracy, where labels are missing by region.
     field : str
         Which field it is, and why, in words; empty for the normalised one where there was no choice.
+    spread : str
+        Where the model is sure and where not, and on what that depends, in words; empty unless a spread was learned.
+    law : {"Gaussian", "Predictive"}
+        Which intervals of the model coverages are of: Gaussian ones, or those of a learned spread.
     """
 
     n_labelled: int
@@ -96,15 +101,17 @@ class Diagnosis:
     untold: bool = False
     blocks: Blocks | None = None
     field: str = ""
+    spread: str = ""
+    law: str = "Gaussian"
 
     @property
     def coverage(self) -> float:
-        """Share that the 90 % Gaussian interval covers."""
+        """Share that the 90 % interval of the model covers."""
         return self.coverages[0.9]
 
     @property
     def off(self) -> tuple[float, ...]:
-        """Shares that Gaussian intervals break by more than chance, and more than if they were a tenth too wide."""
+        """Shares that intervals of the model break by more than chance, and more than if they were a tenth too wide."""
         return tuple(p for p, share in self.coverages.items() if _is_off(p, share, self.n_labelled))
 
     @property
@@ -149,7 +156,9 @@ class Diagnosis:
         if self.blocks is not None:
             found = f"leave-block-out R2 {self.blocks.r2:.3f}, against {self.r2_corrected:.3f} {self.tried}"
             lines.append(f"  Where labels are missing by region: {found}")
-        lines.append(f"  Gaussian 90 % intervals cover {self.coverage:.1%} of {self.n_labelled:,} labels")
+        if self.spread:
+            lines.append(f"  spread: {self.spread}")
+        lines.append(f"  {self.law} 90 % intervals cover {self.coverage:.1%} of {self.n_labelled:,} labels")
         return "\n".join(lines + [f"  note: {text}" for text in self.warnings])
 
 
@@ -158,9 +167,8 @@ def diagnose(field: FittedField) -> Diagnosis:
     own, labels, fit = field.prediction, field.y[field.labelled], field.correlation
     interval = fit.interval() if fit else {t: (a, a) for t, a in field.alpha.items()}
     ends = fit.smoothing_interval() if fit is not None and fit.smoothing is not None else None
-    scores, far = own.scores, remote(field.graph, field.labelled)
-    blocks = _blocks(field)
-    covered = {level: float(np.mean(scores <= gaussian_width(level))) for level in LEVELS}
+    scores, far, blocks = own.scores, remote(field.graph, field.labelled), _blocks(field)
+    covered = {level: float(np.mean(scores <= field.spread.width(level))) for level in LEVELS}
     return Diagnosis(
         n_labelled=len(scores),
         r2_base=r2_of_errors(labels, field.outcome.base_out_of_fold_error),
@@ -176,6 +184,8 @@ def diagnose(field: FittedField) -> Diagnosis:
         remote=far is not None,
         untold=bool(fit and fit.note),
         blocks=blocks,
+        spread=spread_in_words(field),
+        law="Gaussian" if field.spread.gaussian else "Predictive",
         field=in_words(field.kind, field.log_scores, field.smoothing, ends),
     )
 
@@ -215,19 +225,20 @@ def _is_off(promised: float, covered: float, n: int) -> bool:
     return bool(abs(covered - promised) > max(3 * np.sqrt(promised * (1 - promised) / n), tenth))
 
 
-def _cause(covered: dict[float, float], n: int) -> str:
+def _cause(covered: dict[float, float], n: int, law: str = "Gaussian") -> str:
     """Why intervals are off: their scale where all are off to one side, else the shape."""
     side = {p: np.sign(share - p) if _is_off(p, share, n) else 0.0 for p, share in covered.items()}
     inner, outer = (sum(v for p, v in side.items() if (p < 0.85) is low) for low in (True, False))
     if inner * outer > 0:
         return f"standard deviations are too {'large' if inner > 0 else 'small'}"
-    return f"the residuals have {'longer' if inner > outer else 'shorter'} tails than a Gaussian"
+    shape = "longer" if inner > outer else "shorter"
+    return f"the residuals have {shape} tails than {'a Gaussian' if law == 'Gaussian' else 'was learned'}"
 
 
 def _notes(
     field: FittedField, covered: dict[float, float], far: tuple[float, float] | None, blocks: Blocks | None
 ) -> Iterator[str]:
-    n = len(field.prediction.scores)
+    n, law = len(field.prediction.scores), "Gaussian" if field.spread.gaussian else "Predictive"
     if field.correlation and field.correlation.note:
         yield field.correlation.note
     if field.in_sample:
@@ -238,8 +249,8 @@ def _notes(
     off = [f"those of {100 * p:.0f} % cover {share:.1%}" for p, share in covered.items() if _is_off(p, share, n)]
     if off:
         yield (
-            f"Gaussian intervals are off, {', '.join(off)}: {_cause(covered, n)}; jackknife intervals, the default, do "
-            "not rest on that."
+            f"{law} intervals are off, {', '.join(off)}: {_cause(covered, n, law)}; jackknife intervals, the default, "
+            "do not rest on that."
         )
     if far:
         yield from _of_regions(field, far, blocks)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -18,52 +18,35 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 
-from residua.bases.base import Outcome, Task
 from residua.bases.registry import find_base
-from residua.by_id import whole_tables
+from residua.by_id import whole_noise, whole_tables, with_noise
 from residua.diagnosis import Diagnosis, diagnose
 from residua.field import CorrelationFit, Correlator
 from residua.field.fitted import FittedField
 from residua.field.leave_block_out import LeaveBlockOut, leave_block_out
 from residua.field.protocols import FittedBase, Leftover
-from residua.fitting import Data, check_parameters, learn
+from residua.fitting import Data, check_parameters, features_as_given, field_attribute, fine_tuned, learn
 from residua.graph import Graph
 from residua.graph.regions import Missing
+from residua.interval_predictor import IntervalPredictor
 from residua.linalg import Strategy
-from residua.predictor import Predictor
 from residua.summary import Summary, summarise
-from residua.targets import by_target, read_targets, seeds, target_columns
+from residua.targets import noise_by_target, seeds, target_columns
 from residua.validation import (
     check_count,
     check_features,
     check_fitted,
     check_graph,
-    check_known_values,
     check_seconds,
     check_together,
 )
-
-
-def _read(name: str, missing: str = "") -> Any:
-    """Return a property of a model that reads the attribute of this name of its fitted field."""
-
-    def read(model: GraphRegressor) -> Any:
-        if model.targets_ is not None:
-            return read_targets(model.targets_, name)
-        check_fitted(model)
-        value = getattr(model.field_, name)
-        if value is None and missing:
-            raise AttributeError(missing)
-        return dict(value) if isinstance(value, Mapping) else value
-
-    return property(read)
 
 
 def _set_recipe(model: GraphRegressor, recipe: Any) -> None:
     model.field_ = replace(model.field_, recipe=recipe)
 
 
-class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
+class GraphRegressor(IntervalPredictor, RegressorMixin, BaseEstimator):
     """Predict numbers on the nodes of a graph.
 
     Parameters
@@ -188,6 +171,8 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         y: Any,
         *,
         graph: Graph | None = None,
+        sample_weight: Any = None,
+        noise_variance: Any = None,
         validation: Any = None,
         verbose: bool = False,
         time_budget: float = float("inf"),
@@ -209,6 +194,13 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
             own.
         graph : Graph
             The graph, of n nodes.
+        sample_weight : (n,) array, Series or dict by id, optional
+            Weights w of the labels, positive: each has independent noise of variance sigma^2 / w, sigma^2 learned.
+        noise_variance : float, (n,) array, Series or dict by id, or "learned", optional
+            Variance of the noise of each label, in the units of y squared, where it is known: 0 for a label without.
+            Or "learned": one number for all labels, or for one of weight 1. Predictions are then of the value beneath
+            the noise, also where there is a label. Needs ``correlation="learned"``, ``spread="constant"``, and a linear
+            base or a scikit-learn regressor trained "post-hoc".
         validation : (n,) array of bool, or ids of nodes, optional
             Labelled nodes that a training which stops early is stopped on, and that it does not learn from: "trees" and
             networks. By default they are drawn at random.
@@ -225,22 +217,29 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         """
         graph = check_graph(graph)
         base, deadline = check_parameters(self), time.process_time() + check_seconds(time_budget, "time_budget")
+        weight, noise = (
+            whole_noise(graph, X, values, name)
+            for values, name in ((sample_weight, "sample_weight"), (noise_variance, "noise_variance"))
+        )
         X, y = whole_tables(graph, X, y)
         X, y = check_together(graph, X, y=y)
         X, names = check_features(X, graph, optional=not find_base(self.base).features, as_is=base.takes_tables)
         columns = target_columns(y)
         shared: dict[bytes, Correlator] = {}
         if columns is None:
-            found = learn(self, base, Data(graph, X, y, names, "y", validation, verbose, deadline), shared)
+            data = Data(graph, X, y, names, "y", validation, verbose, deadline, weight, noise)
+            found = learn(self, base, data, shared)
             self.__dict__.pop("targets_", None)
             self.field_ = found
             return self
         if self.checkpoint is not None:
             raise ValueError("checkpoint is one file, and y has several targets; fit each by itself, or leave it out.")
         targets = {}
-        for name, column in columns.items():
+        weights = noise_by_target(weight, list(columns), "sample_weight")
+        noises = noise_by_target(noise, list(columns), "noise_variance")
+        for (name, column), *noisy in zip(columns.items(), weights, noises, strict=True):
             targets[name] = clone(self)
-            data = Data(graph, X, column, names, f"y[{name!r}]", validation, verbose, deadline)
+            data = Data(graph, X, column, names, f"y[{name!r}]", validation, verbose, deadline, *noisy)
             targets[name].field_ = learn(self, check_parameters(self), data, shared)
         self.__dict__.pop("field_", None)
         self.targets_ = targets
@@ -251,25 +250,25 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         check_fitted(self)
         return self.field_
 
-    alpha_: dict[str, float] = _read("alpha")
-    alpha_stderr_: dict[str, float] = _read("alpha_stderr")
-    beta_: float = _read("beta")
-    base_: FittedBase = _read("base")
-    correlation_: CorrelationFit | None = _read("correlation")
-    graph_: Graph = _read("graph")
-    X_: np.ndarray = _read("X")
-    y_: np.ndarray = _read("y")
-    outcome_: Leftover = _read("outcome")
+    alpha_: dict[str, float] = field_attribute("alpha")
+    alpha_stderr_: dict[str, float] = field_attribute("alpha_stderr")
+    beta_: float = field_attribute("beta")
+    base_: FittedBase = field_attribute("base")
+    correlation_: CorrelationFit | None = field_attribute("correlation")
+    graph_: Graph = field_attribute("graph")
+    X_: np.ndarray = field_attribute("X")
+    y_: np.ndarray = field_attribute("y")
+    outcome_: Leftover = field_attribute("outcome")
 
     @property
     def history_(self) -> pd.DataFrame:
         """How the training went, one row a step; no rows for a base that is fitted in one go, or from a model file."""
         return pd.DataFrame(list(self._field.outcome.history))
 
-    n_features_in_: int = _read("n_features")
-    feature_names_in_: np.ndarray = _read("feature_names", "X of the fit had no names of columns.")
+    n_features_in_: int = field_attribute("n_features")
+    feature_names_in_: np.ndarray = field_attribute("feature_names", "X of the fit had no names of columns.")
 
-    recipe_: Any = _read("recipe", "this model was not fitted on tables.").setter(_set_recipe)
+    recipe_: Any = field_attribute("recipe", "this model was not fitted on tables.").setter(_set_recipe)
 
     def _moments(self, X: Any, y: Any, graph: Graph | None, left_out: bool, std: bool) -> tuple[np.ndarray, Any]:
         found = self._field.given(X, y, graph)
@@ -287,6 +286,9 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
     def _mean_with_features(self, X: Any, y: Any) -> np.ndarray:
         return self._field.with_features(X, y).mean
 
+    def _learned_noise(self) -> float | None:
+        return self._field.learned_noise
+
     def _scores(self) -> np.ndarray:
         return self._field.prediction.scores
 
@@ -294,16 +296,13 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         return self._field.left_out_blocks if missing is None else leave_block_out(self._field, missing)
 
     @property
-    def _seed(self) -> int:
-        return self._field.random_state
+    def _first_field(self) -> FittedField:
+        return self._field
 
     def refitted(self, y: np.ndarray) -> GraphRegressor:
         """Return a model of the same settings, fitted to labels y (n,) of the training graph."""
-        field = self._field
-        X = field.X if field.n_features else None
-        if isinstance(X, np.ndarray) and field.feature_names is not None:
-            X = pd.DataFrame(X, columns=field.feature_names)
-        return clone(self).set_params(checkpoint=None).fit(X, y, graph=field.graph)
+        again = clone(self).set_params(checkpoint=None)
+        return again.fit(features_as_given(self._field), y, graph=self.graph_)
 
     def _predictive_width(self, coverage: float) -> float:
         return self._field.spread.width(coverage)
@@ -316,8 +315,9 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         *,
         graph: Graph | None = None,
         random_state: int | None = None,
+        noise_variance: Any = None,
     ) -> np.ndarray:
-        """Draw all labels jointly given the known ones, which are returned as known.
+        """Draw all labels jointly given the known ones, which are returned as known; values where labels have noise.
 
         Parameters
         ----------
@@ -327,6 +327,8 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
             Other data, as in ``predict``.
         random_state : int, optional
             Seed; by default that of the fit.
+        noise_variance : float, (n,) array, Series or dict by id, optional
+            Of the labels in y, as in ``predict``.
 
         Returns
         -------
@@ -336,12 +338,12 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         check_count(n_samples, "n_samples", 1)
         if self.targets_ is not None:
             first = next(iter(self.targets_.values())).field_.random_state if random_state is None else random_state
-            each = zip(self.targets_.values(), by_target(y, list(self.targets_)), seeds(first), strict=False)
-            drawn = [one.sample(n_samples, X, labels, graph=graph, random_state=seed) for one, labels, seed in each]
+            each = zip(self._each(y, noise_variance), seeds(first), strict=False)
+            drawn = [one.sample(n_samples, X, own, graph=graph, random_state=seed) for (one, own), seed in each]
             return np.stack(drawn, axis=-1)
         field = self._field
         rng = np.random.default_rng([field.random_state if random_state is None else random_state, 1])
-        return field.given(X, y, graph).sample(n_samples, rng)
+        return field.given(X, with_noise(y, noise_variance), graph).sample(n_samples, rng)
 
     def fine_tune(
         self, X: Any, y: Any, *, graph: Graph | None = None, steps: int = 500, learning_rate: float = 5e-4
@@ -364,20 +366,8 @@ class GraphRegressor(Predictor, RegressorMixin, BaseEstimator):
         learning_rate : float
             Learning rate of Adam.
         """
-        field = self._field
-        check_count(steps, "steps", 1)
-        X, y = check_together(graph, X, y=y)
-        graph, X = field.check_alike(graph, X)
-        y, labelled = check_known_values(y, graph, "y")
-        base = field.base.fine_tuned(Task(graph, X, y, labelled, self.folds, field.random_state), steps, learning_rate)
-        members = (y - base.predict_members(graph, X))[:, labelled]
-        unknown, in_sample = np.full(labelled.sum(), np.nan), np.zeros(members.shape, bool)
-        alpha, beta = field.alpha_and_beta_on(graph)
-        stderr = {t: field.alpha_stderr[t] for t in graph.edge_types}
-        outcome: Outcome = Outcome(members.mean(axis=0), unknown, members=members, out_of_sample=in_sample)
-        tuned, names = clone(self), field.feature_names
-        options: Any = {"random_state": field.random_state, "kind": field.kind, "spread_setting": self.spread}
-        tuned.field_ = FittedField(graph, X, y, base, outcome, alpha, stderr, beta, names, **options)
+        tuned = clone(self)
+        tuned.field_ = fine_tuned(self, self._field, X, y, graph, steps, learning_rate)
         return tuned
 
     def diagnose(self) -> Diagnosis:

@@ -23,6 +23,7 @@ except ImportError as error:
     raise ImportError(needs("residua.nn", "PyTorch", "gnn", error)) from None
 
 from residua.arrays import as_flags, as_floats
+from residua.by_id import labels_by_id
 from residua.field import Conditional, Likelihood
 from residua.field.batch_likelihood import batch_omega
 from residua.field.kinds import NORMALISED, check_field, field_graph
@@ -30,7 +31,7 @@ from residua.field.likelihood import Omega
 from residua.graph import Graph
 from residua.graph.alignment import align
 from residua.linalg import Strategy
-from residua.validation import check_graph
+from residua.validation import check_graph, check_noise
 
 __all__ = ["CorrelatedResidual"]
 
@@ -108,6 +109,9 @@ class CorrelatedResidual(torch.nn.Module):
         Where learning begins.
     logdet : "auto" or Strategy
         ``Eigen()``, ``Cholesky()`` or ``Lanczos(...)``; "auto" is exact where that is cheap.
+    noise_variance : float, ndarray or Series of shape (n,), optional
+        Known variances of the noise of the labels; a Series is matched by id. Predictions are then of the values
+        beneath it. A step of the loss computes log-determinants three times, once without noise for all steps.
     field : {"normalised", "laplacian"}
         As in ``GraphRegressor``; alpha and beta of a Laplacian field are those of a node of the highest degree.
     random_state : int
@@ -140,6 +144,7 @@ class CorrelatedResidual(torch.nn.Module):
         alpha: float = 0.0,
         beta: float = 1.0,
         logdet: str | Strategy = "auto",
+        noise_variance: Any = None,
         field: str = NORMALISED,
         random_state: int = 0,
     ):
@@ -158,6 +163,11 @@ class CorrelatedResidual(torch.nn.Module):
             raise ValueError(f"alpha={alpha}, beta={beta}: alpha must be inside (-1, 1), beta positive.")
         self.random_state = random_state
         self.likelihood = Likelihood(self.field_graph, self.labelled, logdet, random_state=random_state)
+        given = labels_by_id(noise_variance, graph, "noise_variance")
+        found = check_noise(None, given, graph, self.labelled)
+        if found is not None and found[1]:
+            raise ValueError('noise_variance="learned" is for GraphRegressor.fit; give the variances of the labels.')
+        self.noise = None if found is None else found[0]
         types = len(graph.edge_types)
         self.a = torch.nn.Parameter(torch.full((outputs, types), float(np.arctanh(alpha)), dtype=torch.float64))
         self.b = torch.nn.Parameter(torch.full((outputs,), float(np.log(beta)), dtype=torch.float64))
@@ -203,15 +213,22 @@ class CorrelatedResidual(torch.nn.Module):
             prediction, y = self._predictions(prediction), self._labels(y, prediction)
             at = torch.as_tensor(rows, device=prediction.device)
             residual = y[at] - prediction[at]
+        elif self.noise is not None:
+            raise ValueError("nodes is a batch, of which there is no loss of labels with noise; leave nodes out.")
         else:
             prediction = self._predictions(prediction, len(rows))
             residual = self._columns(_real(_as_tensor(y, prediction)), len(rows)) - prediction
         _check_finite(residual)
         alpha, beta = torch.tanh(self.a), torch.exp(self.b)
-        omegas = [self.likelihood.omega] * len(beta) if nodes is None else self._batch_omegas(rows, unbiased)
+        omegas = [self._omega] * len(beta) if nodes is None else self._batch_omegas(rows, unbiased)
         columns = [_Omega.apply(residual[:, k], alpha[k], beta[k], omegas[k]) for k in range(len(beta))]
         self.remembered[np.searchsorted(np.flatnonzero(self.labelled), rows)] = _array(residual)
         return torch.stack(columns).sum() / (self.likelihood.n_labelled * len(beta))
+
+    def _omega(self, r: np.ndarray, alpha: np.ndarray, beta: float) -> Omega:
+        if self.noise is None:
+            return self.likelihood.omega(r, alpha, beta)
+        return self.likelihood.omega_with_noise(r, alpha, beta, self.noise[self.labelled])
 
     def _batch(self, nodes: Any) -> np.ndarray:
         """Return checked positions of the nodes of a batch."""
@@ -279,9 +296,11 @@ class CorrelatedResidual(torch.nn.Module):
     def _corrected(self, base: np.ndarray, y: np.ndarray, k: int, return_std: bool, samples: int) -> list[np.ndarray]:
         alpha = dict(zip(self.graph.edge_types, torch.tanh(self.a[k]).tolist(), strict=True))
         beta = float(torch.exp(self.b[k]))
-        conditional = Conditional(self.field_graph, self.labelled, alpha, beta, random_state=self.random_state)
+        options: Any = {"random_state": self.random_state, "noise": self.noise}
+        conditional = Conditional(self.field_graph, self.labelled, alpha, beta, **options)
         correction = conditional.conditional_mean(np.where(self.labelled, y - base, np.nan))
-        mean = np.where(self.labelled, y, base + correction)
+        exact = self.labelled if self.noise is None else self.noise == 0
+        mean = np.where(exact, y, base + correction)
         parts = [mean]
         if return_std:
             parts.append(np.sqrt(conditional.variance().value))

@@ -1,4 +1,4 @@
-"""What a user asks of a fitted model, or of an average of some: predictions, intervals, a score, a file."""
+"""What a user asks of a fitted model, or of an average of some: predictions, a score, a file."""
 
 from __future__ import annotations
 
@@ -10,19 +10,10 @@ import numpy as np
 import pandas as pd
 
 from residua import metrics
-from residua.by_id import NAMED, index_of, labels_by_id, names_nodes, positions_of, whole_tables
-from residua.field.leave_block_out import LeaveBlockOut
+from residua.by_id import NAMED, labels_by_id, names_nodes, positions_of, whole_tables, with_noise
 from residua.graph import Graph
-from residua.graph.regions import Missing, missing_regions, seen_missing
-from residua.intervals import (
-    LEFT_OUT,
-    METHODS,
-    jackknife_plus,
-    jackknife_quantile,
-    without_folds,
-)
-from residua.targets import by_target, side_by_side
-from residua.validation import check_choice, check_graph, check_share, check_together, check_values
+from residua.targets import by_target, noise_by_target, side_by_side
+from residua.validation import check_choice, check_graph, check_together, check_values
 
 Vectors = tuple[np.ndarray, np.ndarray]
 
@@ -39,37 +30,12 @@ class Predictor(ABC):
         """Return means and, if asked, standard deviations; of known labels too where they are ``left_out``."""
 
     @abstractmethod
-    def _columns(self, X: Any, y: Any, graph: Graph | None, width: float) -> dict[str, np.ndarray]:
-        """Return the columns of ``predict_frame``; intervals reach ``width`` standard deviations to both sides."""
-
-    @abstractmethod
     def _labels_on(self, graph: Graph) -> np.ndarray:
         """Return the labels (m,) that are known at the nodes of a graph, NaN elsewhere."""
 
     @abstractmethod
     def _mean_with_features(self, X: Any, y: Any) -> np.ndarray:
         """Return means of the training graph, were its features X, given the labels of the fit and further ones y."""
-
-    @abstractmethod
-    def _scores(self) -> np.ndarray | None:
-        """Return absolute errors in standard deviations at labels out of sample; None where they are too few."""
-
-    @abstractmethod
-    def _blocks(self, missing: Missing | None) -> LeaveBlockOut | None:
-        """Return labels predicted without blocks like these regions; for None like those of the fit, if it has such."""
-
-    @property
-    @abstractmethod
-    def _seed(self) -> int:
-        """Return the seed of draws."""
-
-    @abstractmethod
-    def refitted(self, y: np.ndarray) -> Predictor:
-        """Return a model of the same settings, fitted to labels y (n,) of the training graph."""
-
-    @abstractmethod
-    def _predictive_width(self, coverage: float) -> float:
-        """Return the half-width of central intervals of the predictive distribution, in standard deviations."""
 
     @overload
     def predict(
@@ -81,6 +47,7 @@ class Predictor(ABC):
         return_std: Literal[False] = ...,
         known: str | None = ...,
         nodes: Any = ...,
+        noise_variance: Any = ...,
     ) -> np.ndarray: ...
 
     @overload
@@ -93,6 +60,7 @@ class Predictor(ABC):
         return_std: Literal[True],
         known: str | None = ...,
         nodes: Any = ...,
+        noise_variance: Any = ...,
     ) -> Vectors: ...
 
     @overload
@@ -105,6 +73,7 @@ class Predictor(ABC):
         return_std: bool,
         known: str | None = ...,
         nodes: Any = ...,
+        noise_variance: Any = ...,
     ) -> np.ndarray | Vectors: ...
 
     def predict(
@@ -116,6 +85,7 @@ class Predictor(ABC):
         return_std: bool = False,
         known: str | None = None,
         nodes: Any = None,
+        noise_variance: Any = None,
     ) -> np.ndarray | Vectors:
         """Predict every node of the training graph, or of another graph given its features and few known labels.
 
@@ -139,9 +109,14 @@ class Predictor(ABC):
         known : "label" or "predict", optional
             "label", the default, returns known labels as they are, with std 0; "predict" gives leave-one-out
             predictions there. That is the default where X has features of the training graph, as scorers of
-            scikit-learn pass them: they compare what ``predict(X)`` returns with those very labels.
+            scikit-learn pass them: they compare what ``predict(X)`` returns with those very labels. After a fit to
+            labels with noise means and standard deviations are those of the values beneath it: "label" takes each
+            node's own label for as much as it tells.
         nodes : ids (k,), optional
             Which nodes to return, in this order.
+        noise_variance : float, (n,) array, Series or dict by id, optional
+            Variances of the noise of the labels in y, 0 for those without. By default that of the fit where it is
+            one number that was learned, and none where the fit had none.
 
         Returns
         -------
@@ -157,16 +132,20 @@ class Predictor(ABC):
             known = "predict" if own and X is not None and not names_nodes(X) else "label"
         if self.targets_ is not None:
             options: Any = {"graph": graph, "return_std": return_std, "known": known, "nodes": nodes}
-            return side_by_side([one.predict(X, labels, **options) for one, labels in self._each(y)])
+            return side_by_side([one.predict(X, labels, **options) for one, labels in self._each(y, noise_variance)])
         X, graph, at = self._asked(X, nodes, graph)
+        y = with_noise(y, noise_variance)
         mean, std = self._moments(X, y, graph, known == "predict", return_std)
         if at is not None:
             mean, std = mean[at], None if std is None else std[at]
         return (mean, std) if return_std else mean
 
-    def _each(self, y: Any) -> list[tuple[Any, Any]]:
+    def _each(self, y: Any, noise_variance: Any = None) -> list[tuple[Any, Any]]:
         """Return the model of each of several targets with its part of the labels y."""
-        return list(zip(self.targets_.values(), by_target(y, list(self.targets_)), strict=True))
+        names = list(self.targets_)
+        noise = noise_by_target(noise_variance, names, "noise_variance")
+        labels = [with_noise(*pair) for pair in zip(by_target(y, names), noise, strict=True)]
+        return list(zip(self.targets_.values(), labels, strict=True))
 
     def _asked(self, X: Any, nodes: Any, graph: Graph | None) -> tuple[Any, Graph | None, np.ndarray | None]:
         """Return features, graph, and the positions of the nodes that are asked for: None for all."""
@@ -179,154 +158,6 @@ class Predictor(ABC):
         if nodes is None:
             return X, graph, None
         return X, graph, positions_of(nodes, self.graph_ if graph is None else check_graph(graph), name)
-
-    def predict_interval(
-        self,
-        X: Any = None,
-        y: Any = None,
-        *,
-        graph: Graph | None = None,
-        coverage: float = 0.9,
-        method: str = "jackknife",
-        left_out: str = "auto",
-        nodes: Any = None,
-    ) -> Vectors:
-        """Return lower and upper ends of an interval for every node; both are the label at labelled nodes.
-
-        Parameters
-        ----------
-        X, y, graph : array, array, Graph
-            Other data, as in ``predict``.
-        coverage : float
-            Share of nodes that the intervals should cover, between 0 and 1.
-        method : "jackknife", "jackknife+" or "predictive"
-            "jackknife" (also "conformal") makes the Gaussian interval as wide, or as narrow, as covers the training
-            labels, leave-one-out; it does not rest on normality, and has no guarantee. "jackknife+" fits ten models
-            anew, each without a tenth of the labels, and covers with a probability of ``2 * coverage - 1`` at least (a
-            little less for few labels) if known nodes are a random sample. "predictive" (once "gaussian")
-            takes the model at its word: Student's t where a spread was learned, else a Gaussian.
-        left_out : "auto", "nodes" or "blocks"
-            What "jackknife" leaves out: single nodes; 40 blocks of labels that lie together as unknown nodes do; or
-            blocks only where unknown nodes are farther from labels than labels are from each other.
-        nodes : ids (k,), optional
-            Which nodes to return, in this order.
-
-        Returns
-        -------
-        lower : (n,) array
-            Lower ends.
-        upper : (n,) array
-            Upper ends.
-        """
-        check_choice(method, METHODS, "method")
-        if method == "jackknife+":
-            return self._jackknife_plus(X, y, graph, coverage, nodes)
-        width = self.interval_width(coverage, method, left_out, y=y, graph=graph)
-        mean, std = self.predict(X, y, graph=graph, return_std=True, known="label", nodes=nodes)
-        return mean - width * std, mean + width * std
-
-    def _jackknife_plus(self, X: Any, y: Any, graph: Graph | None, coverage: float, nodes: Any) -> Vectors:
-        """Return the ends of the intervals of method="jackknife+"."""
-        check_share(coverage, "coverage")
-        if self.targets_ is not None:
-            asked: Any = {"graph": graph, "coverage": coverage, "method": "jackknife+", "nodes": nodes}
-            return side_by_side([one.predict_interval(X, labels, **asked) for one, labels in self._each(y)])
-        options: Any = {"graph": graph, "return_std": True, "nodes": nodes}
-        found = without_folds(self.y_, self.refitted, lambda model: model.predict(X, y, **options), self._seed)
-        lower, upper = jackknife_plus(*found, coverage)
-        mean, std = self.predict(X, y, **options)
-        return np.where(std > 0, lower, mean), np.where(std > 0, upper, mean)
-
-    def predict_frame(
-        self,
-        X: Any = None,
-        y: Any = None,
-        *,
-        graph: Graph | None = None,
-        coverage: float = 0.9,
-        method: str = "jackknife",
-        left_out: str = "auto",
-        nodes: Any = None,
-    ) -> pd.DataFrame:
-        """Return all that is predicted as a table with a row for each node, indexed by id.
-
-        Parameters
-        ----------
-        X, y, graph : array, array, Graph
-            Other data, as in ``predict``.
-        coverage, method, left_out : float, str, str
-            Of the intervals, as in ``predict_interval``.
-        nodes : ids (k,), optional
-            Which nodes to return, in this order.
-
-        Returns
-        -------
-        DataFrame
-            Columns prediction (the label where it is known), std (0 there), lower and upper end of the interval, base
-            (what the features say), correction (what the neighbours add), known (whether the label is), leave_one_out
-            (what the other labels say of a known one; NaN elsewhere). Of several targets such columns for each, below
-            its name.
-
-        Examples
-        --------
-        >>> import residua
-        >>> data = residua.datasets.load_elect80()
-        >>> model = residua.GraphRegressor("linear").fit(data.X, data.y, graph=data.graph)
-        >>> frame = model.predict_frame()
-        >>> frame.columns.tolist()[:4], frame.loc["01001", "prediction"].round(3)
-        (['prediction', 'std', 'lower', 'upper'], np.float64(0.516))
-        """
-        if self.targets_ is not None:
-            options: Any = {"graph": graph, "coverage": coverage, "method": method, "left_out": left_out}
-            options["nodes"] = nodes
-            frames = [one.predict_frame(X, labels, **options) for one, labels in self._each(y)]
-            return pd.concat(dict(zip(self.targets_, frames, strict=True)), axis=1)
-        check_choice(method, METHODS, "method")
-        plus = method == "jackknife+"
-        ends = self._jackknife_plus(X, y, graph, coverage, nodes) if plus else None
-        width = 0.0 if plus else self.interval_width(coverage, method, left_out, y=y, graph=graph)
-        X, graph, at = self._asked(X, nodes, graph)
-        there = self.graph_ if graph is None else check_graph(graph)
-        frame = pd.DataFrame(self._columns(X, y, graph, width), index=index_of(there))
-        frame = frame if at is None else frame.iloc[at]
-        return frame if ends is None else frame.assign(lower=ends[0], upper=ends[1])
-
-    def interval_width(
-        self,
-        coverage: float = 0.9,
-        method: str = "jackknife",
-        left_out: str = "auto",
-        *,
-        y: Any = None,
-        graph: Graph | None = None,
-    ) -> Any:
-        """Return half the width of the intervals of ``predict_interval``, in standard deviations; one a target."""
-        if method == "jackknife+":
-            raise ValueError('method="jackknife+" has no width in standard deviations; see predict_interval.')
-        if self.targets_ is not None:
-            options: Any = {"method": method, "left_out": left_out, "graph": graph}
-            return np.array([one.interval_width(coverage, y=labels, **options) for one, labels in self._each(y)])
-        check_choice(method, METHODS, "method")
-        check_choice(left_out, LEFT_OUT, "left_out")
-        check_share(coverage, "coverage")
-        scores = self._scores() if method in ("jackknife", "conformal") else None
-        if scores is None:
-            return self._predictive_width(coverage)
-        blocks = None if left_out == "nodes" else self._blocks_for(left_out, y, graph)
-        if blocks is None or not blocks.unseen.any():
-            return jackknife_quantile(scores, coverage)
-        return blocks.width(scores, coverage)
-
-    def _blocks_for(self, left_out: str, y: Any, graph: Graph | None) -> LeaveBlockOut | None:
-        """Return labels predicted without blocks like the regions without labels, if there are such or it is asked."""
-        there = self.graph_ if graph is None else check_graph(graph)
-        known = np.isfinite(self._labels_on(there))
-        if y is not None:
-            known = known | np.isfinite(check_values(labels_by_id(y, there), there, "y"))
-        elif there is self.graph_ and left_out == "auto":
-            return self._blocks(None)
-        missing = missing_regions(there, known) if left_out == "blocks" else seen_missing(there, known)
-        return None if missing is None else self._blocks(missing)
 
     def score(self, X: Any, y: Any, *, known: Any = None, graph: Graph | None = None) -> float:
         """Return R2 at nodes whose label was unknown to the model; of several targets the mean of theirs.

@@ -4,7 +4,7 @@
 
 theta coefficients of a linear base, of standardised features; by generalised least squares where a correlation is
 learned, by least squares where there is none. Their errors take alpha as known: with few labels, some fifty, intervals
-of 95 % cover some 91 %. AIC and BIC count coefficients, alphas and beta.
+of 95 % cover some 91 %. AIC and BIC count coefficients, alphas, beta, and the noise where it is learned.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from scipy.special import ndtr, ndtri, stdtr, stdtrit
 from residua.bases.linear import LinearBase
 from residua.field.fitted import FittedField
 from residua.field.kinds import LAPLACIAN, highest_degree, in_words
+from residua.field.spread_words import spread_in_words
 from residua.linalg.rows import LOCAL
 from residua.validation import check_share
 
@@ -51,7 +52,8 @@ class Summary:
         nodes, labels, edges, degrees_of_freedom (labels less coefficients of a linear base), log_likelihood,
         restricted_log_likelihood, log_likelihood_mc_error (of both, from random probes), aic, bic, p_value (of no
         correlation), residual_std (of a residual about which nothing is known), std_given_neighbours (of one whose
-        neighbours are all known), beta, beta_std_error. NaN where there is no such number.
+        neighbours are all known), beta, beta_std_error, noise_variance (learned, of a label of weight 1),
+        noise_std_error. NaN where there is no such number.
     methods : dict of str to str
         How numbers were computed.
     notes : tuple of str
@@ -146,6 +148,8 @@ class Summary:
             yield "Edf of the mean", f"{facts['effective_degrees_of_freedom']:,.1f}"
         yield "Residual std", number(facts["residual_std"])
         yield "  given neighbours", number(facts["std_given_neighbours"])
+        if np.isfinite(facts["noise_variance"]):
+            yield "Noise variance", number(facts["noise_variance"])
         for name, key in (
             ("Log-likelihood", "log_likelihood"),
             ("  restricted (REML)", "restricted_log_likelihood"),
@@ -220,7 +224,7 @@ def summarise(field: FittedField, coverage: float = 0.95) -> Summary:
     if fit is not None and fit.note:
         notes.append(fit.note)
     ends = fit.smoothing_interval() if fit is not None and fit.smoothing is not None else None
-    which = in_words(field.kind, field.log_scores, field.smoothing, ends)
+    said = {"field": in_words(field.kind, field.log_scores, field.smoothing, ends), "spread": spread_in_words(field)}
     kind = "propagated residuals" if field.propagated else KINDS[fit is not None]
     return Summary(
         coefficients=table,
@@ -229,7 +233,7 @@ def summarise(field: FittedField, coverage: float = 0.95) -> Summary:
         statistic="t" if fit is None else "z",
         coverage=coverage,
         facts=_facts(field, rank) | {"effective_degrees_of_freedom": freedom},
-        methods=({"field": which} if which else {}) | ({} if fit is None else dict(fit.methods)),
+        methods={name: text for name, text in said.items() if text} | ({} if fit is None else dict(fit.methods)),
         notes=tuple(notes),
         effects=effects,
     )
@@ -355,7 +359,7 @@ def _facts(field: FittedField, rank: int) -> dict[str, float]:
         q = float(field.outcome.residual @ field.outcome.residual)
         likelihood = -n / 2 * (np.log(2 * np.pi * q / n) + 1)
     if linear and np.isfinite(likelihood):
-        count = rank + 1 + (len(field.alpha) if fit is not None else 0)
+        count = rank + 1 + (0 if fit is None else len(field.alpha) + (fit.noise_variance is not None))
         aic, bic = 2 * count - 2 * likelihood, count * np.log(n) - 2 * likelihood
     return {
         "nodes": field.graph.n_nodes,
@@ -372,4 +376,6 @@ def _facts(field: FittedField, rank: int) -> dict[str, float]:
         "std_given_neighbours": _std_given_neighbours(field),
         "beta": field.beta,
         "beta_std_error": np.nan if fit is None else fit.beta_stderr,
+        "noise_variance": np.nan if fit is None or fit.noise_variance is None else fit.noise_variance,
+        "noise_std_error": np.nan if fit is None or fit.noise_stderr is None else fit.noise_stderr,
     }

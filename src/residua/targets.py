@@ -60,6 +60,13 @@ def by_target(y: Any, names: Sequence[Hashable], what: str = "y") -> list[Any]:
     return [table[:, k] for k in range(len(names))]
 
 
+def noise_by_target(values: Any, names: Sequence[Hashable], what: str) -> list[Any]:
+    """Return weights or variances of the labels of each target: a column each, or the same for all."""
+    if len(shape_of(values)) < 2:
+        return [values] * len(names)
+    return by_target(values, names, what)
+
+
 def side_by_side(parts: Sequence[Any]) -> Any:
     """Return vectors (n,) of each target as the columns of one array (n, k); of pairs of them a pair of arrays."""
     if isinstance(parts[0], tuple):

@@ -67,6 +67,57 @@ def check_known_values(values: Any, graph: Any, name: str, least: int = MIN_LABE
     return array, known
 
 
+def check_noise(
+    weight: Any, variance: Any, graph: Graph, labelled: np.ndarray, called: str = ""
+) -> tuple[np.ndarray, bool] | None:
+    """Return the noise variances (n,) of labels, NaN elsewhere, and whether their common factor is to be learned.
+
+    Parameters
+    ----------
+    weight : (n,) array, Series or None
+        Weights of labels: variances are inverse to them.
+    variance : float, (n,) array, Series, "learned" or None
+        The variances themselves.
+    graph : Graph
+        n nodes.
+    labelled : (n,) array of bool
+        Which nodes have labels.
+    called : str
+        What errors add to the names of the arguments.
+    """
+    learned = variance is None or (isinstance(variance, str) and variance == "learned")
+    if weight is None and variance is None:
+        return None
+    if weight is not None and not learned:
+        raise ValueError(
+            "sample_weight and noise_variance both say how noisy each label is; give one of them. Weights go with "
+            'noise_variance="learned", one number for a label of weight 1.'
+        )
+    if isinstance(variance, str) and not learned:
+        raise ValueError(f'noise_variance={variance!r} is unknown; give variances of labels, or "learned".')
+    if learned and weight is None:
+        return np.where(labelled, 1.0, np.nan), True
+    given, name = (variance, "noise_variance") if weight is None else (weight, "sample_weight")
+    values = np.full(graph.n_nodes, float(given)) if np.ndim(given) == 0 else check_values(given, graph, name + called)
+    _check_variances(values, graph, labelled, name + called, positive=learned)
+    values = np.where(labelled, values, np.nan)
+    return (1 / values if learned else values), learned
+
+
+def _check_variances(values: np.ndarray, graph: Graph, labelled: np.ndarray, name: str, positive: bool) -> None:
+    """Refuse what is no variance, or no weight, at a label."""
+    wrong = labelled & ~((values > 0) & (values < LARGEST) if positive else (values >= 0) & (values < LARGEST))
+    if not wrong.any():
+        return
+    at = int(wrong.argmax())
+    remedy = (
+        "give each label a positive weight, and leave a label that says nothing out of y"
+        if positive
+        else "give each label the variance of its noise, 0 for one without"
+    )
+    raise ValueError(f"{name} is {values[at]} at node {show(graph.nodes[at])}, which has a label; {remedy}.")
+
+
 def check_digits(values: np.ndarray, name: str, rows: Rows = LOCAL) -> None:
     """Refuse numbers that differ by little more than their last digits, or whose squares floats do not hold."""
     highest, lowest = (sign * float(rows.max((sign * values).max(initial=-np.inf))) for sign in (1, -1))

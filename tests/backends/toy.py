@@ -72,6 +72,10 @@ class DenseRows(Matrix):
         mine = np.arange(first, first + len(rows))
         return DenseRows(self.S[np.ix_(chosen, chosen)], self.degree[chosen], mine, self.rows)
 
+    def scaled(self, c):
+        every = np.concatenate(self.rows.gather(c))
+        return DenseRows(every[:, None] * self.S * every, self.degree, self.mine, self.rows)
+
     def diagonal(self):
         return np.diag(self.S)[self.mine]
 

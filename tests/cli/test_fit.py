@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from commands import run, stopped
 from residua import Average, GraphRegressor, automatic, load
 from residua.cli.app import app
+from residua.io.tables.predictions import rounded
 from tables import edit, town, write
 
 runner = CliRunner()
@@ -197,19 +198,19 @@ def test_options_of_networks_are_refused_for_others(folder, monkeypatch, capsys)
 def test_predict_writes_a_line_for_each_node(model):
     assert "81 nodes, 27 of them predicted and 54 known" in run("predict m.residua -o p.csv")
     table = pd.read_csv("p.csv", dtype={"id": str})
-    assert list(table) == ["id", "prediction", "std", "lower", "upper", "base", "correction"]
+    assert list(table) == ["id", "prediction", "std", "lower", "upper", "base", "correction", "known", "leave_one_out"]
     nodes = town()[0]
     assert list(table["id"]) == list(nodes["id"])
     known = nodes["price"].notna()
     np.testing.assert_allclose(table["prediction"][known], nodes["price"][known])
 
 
-def test_parquet_predictions_are_the_same(model):
+def test_parquet_predictions_are_the_same_with_all_their_digits(model):
     run("predict m.residua -o p.csv")
     run("predict m.residua -o p.parquet")
-    pd.testing.assert_frame_equal(
-        pd.read_csv("p.csv", dtype={"id": str}), pd.read_parquet("p.parquet"), check_dtype=False, check_exact=True
-    )
+    table, whole = pd.read_csv("p.csv", dtype={"id": str}), pd.read_parquet("p.parquet")
+    pd.testing.assert_frame_equal(table, rounded(whole), check_dtype=False, check_exact=True)
+    assert np.array_equal(whole["prediction"], load("m.residua").predict())
 
 
 def test_a_wider_coverage_gives_wider_intervals(model):
@@ -219,6 +220,15 @@ def test_a_wider_coverage_gives_wider_intervals(model):
         table = pd.read_csv("p.csv")
         widths.append((table["upper"] - table["lower"]).max())
     assert widths[0] < widths[1]
+
+
+def test_predict_says_what_tells_the_width_of_intervals(model, monkeypatch, capsys):
+    run("predict m.residua --left-out blocks -o p.csv")
+    lower, upper = load(model).predict_interval(left_out="blocks")
+    np.testing.assert_allclose(pd.read_csv("p.csv")["upper"], upper)
+    assert (upper != load(model).predict_interval(left_out="nodes")[1]).any()
+    text = stopped("predict m.residua --left-out rows -o p.csv", monkeypatch, capsys)
+    assert "--left-out 'rows' is none of auto, nodes, blocks" in text
 
 
 def test_predict_for_other_tables_uses_their_labels(model):
@@ -378,9 +388,10 @@ def test_the_best_average_is_fitted_saved_and_asked(folder, quick_candidates):
     run("predict model.residua -o own.csv")
     run("predict model.residua --nodes nodes.csv --edges edges.csv -o again.csv")
     own, again = pd.read_csv("own.csv"), pd.read_csv("again.csv")
-    assert list(own) == ["id", "prediction", "std", "lower", "upper", "base", "correction"]
+    assert list(own) == ["id", "prediction", "std", "lower", "upper", "base", "correction", "known", "leave_one_out"]
     np.testing.assert_allclose(own["prediction"], average.predict(), rtol=1e-9)
-    np.testing.assert_allclose(own.iloc[:, 1:], again.iloc[:, 1:], rtol=1e-7, atol=1e-9)
+    own, again = own.iloc[:, 1:-2], again.iloc[:, 1:-2]
+    np.testing.assert_allclose(own, again, rtol=1e-7, atol=1e-9)
     told = runner.invoke(app, ["report", "model.residua", "-o", "report.html"])
     assert told.exit_code == 0
     assert "the page shows the one of the largest weight" in told.stderr

@@ -40,7 +40,8 @@ def test_a_map_is_fitted_and_predictions_come_back_on_it(name):
     np.testing.assert_array_equal(model.graph_.adjacency().toarray(), expected.adjacency().toarray())
     run(f"predict m.residua --polygons {name} -o out.gpkg")
     found = geopandas.read_file("out.gpkg")
-    assert list(found.columns) == ["id", "prediction", "std", "lower", "upper", "base", "correction", "geometry"]
+    numbers = ["prediction", "std", "lower", "upper", "base", "correction"]
+    assert list(found.columns) == ["id", *numbers, "known", "leave_one_out", "geometry"]
     assert list(found["id"]) == list(gdf["id"])
     np.testing.assert_allclose(found["prediction"], model.predict(), rtol=1e-12)
     assert found.geometry.geom_equals(gdf.geometry).all()

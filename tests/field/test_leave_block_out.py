@@ -171,3 +171,20 @@ def test_r2_is_within_blocks():
     labels = np.array([0.0, 2.0, 10.0, 14.0])
     assert found.r2(labels) == pytest.approx(1 - (0.25 + 1.0) / (1.0 + 4.0))
     assert np.isnan(found.r2(np.ones(4)))
+
+
+def test_variances_have_the_learned_spread_as_labels_outside_of_the_block_tell_it():
+    case, rng = grid(14, 14), np.random.default_rng(6)
+    X = rng.standard_normal((case.n, 2))
+    known = np.arange(case.n) >= 40
+    y = np.where(known, X[:, 0] + np.exp(X[:, 1]) * rng.standard_normal(case.n), np.nan)
+    field = GraphRegressor("linear", spread="learned").fit(X, y, graph=case.graph).field_
+    assert not field.spread.gaussian
+    block = np.arange(60, 80)
+    y, residual = (np.array(values) for values in (field.y, field.prediction.residual))
+    y[block] = np.nan
+    rest = replace(field.outcome, residual=residual[~np.isnan(y)])
+    without = replace(field, y=y, outcome=rest, spread_setting=field.spread)
+    found = leave_block_out(field, missing_regions(case.graph, known), [block])
+    assert_allclose(np.sqrt(found.variance), without.prediction.std[block], rtol=1e-6)
+    assert np.ptp(found.variance / without.prediction.field_std[block] ** 2) > 0.5

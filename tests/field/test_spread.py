@@ -199,6 +199,20 @@ def test_the_former_name_of_predictive_intervals_is_accepted(learned):
     assert model.interval_width(0.8, "gaussian") == model.interval_width(0.8, "predictive")
 
 
+def test_the_diagnosis_and_the_summary_say_where_it_is_sure(learned):
+    *_, (model, constant) = learned
+    diagnosis = model.diagnose()
+    assert "where feature 0 is high" in diagnosis.spread or "errors of labels around are large" in diagnosis.spread
+    assert diagnosis.spread in str(diagnosis)
+    assert diagnosis.spread in str(model.summary())
+    assert "Predictive 90 % intervals" in str(diagnosis)
+    assert diagnosis.coverages[0.9] == np.mean(
+        model.field_.prediction.scores <= model.interval_width(0.9, "predictive")
+    )
+    assert "Gaussian 90 % intervals" in str(constant.diagnose())
+    assert constant.diagnose().spread == ""
+
+
 def test_an_average_has_the_tails_of_its_errors(learned):
     *_, (model, constant) = learned
     average = residua.Average([model, constant])

@@ -371,7 +371,7 @@ def test_other_encodings_are_refused_with_the_line(files):
 
 
 def test_other_kinds_of_files_are_told(files):
-    for head, word in ((b"PK\x03\x04", "spreadsheet"), (b"\x1f\x8b", "gzip")):
+    for head, word in ((b"PK\x03\x04", "spreadsheet"), (b"\x1f\x8b", "damaged gzip")):
         files[0].write_bytes(head + bytes(99))
         assert word in refusal(*files)
     files[0].rename(files[0].with_suffix(".parquet"))
@@ -412,7 +412,8 @@ def test_text_with_too_many_values_is_refused_when_asked_for(tmp_path):
 
 def test_weights_that_disagree_name_the_file(tmp_path):
     paths = node_file(tmp_path, "id,y\na,1\nb,2\nc,3\n", "source,target,w\na,b,1\nb,a,2\nb,c,1\n")
-    assert refusal(*paths, Columns("y", weight="w")).startswith(f"{paths[1]}: weight of edge")
+    message = refusal(*paths, Columns("y", weight="w"))
+    assert message.startswith(f"{paths[1]} line 3: the edge 'a' - 'b' of line 2 is listed the other way round")
 
 
 def test_unknown_nodes_may_be_skipped(files):
@@ -475,7 +476,7 @@ def test_a_new_table_has_to_have_the_features(fitted, tmp_path):
 def test_predictions_add_up(fitted):
     _, data, model = fitted
     table = prediction_table(model, coverage=0.8)
-    assert list(table) == ["id", "prediction", "std", "lower", "upper", "base", "correction"]
+    assert list(table) == ["id", "prediction", "std", "lower", "upper", "base", "correction", "known", "leave_one_out"]
     assert list(table["id"]) == list(data.graph.nodes)
     np.testing.assert_allclose(table["base"] + table["correction"], table["prediction"])
     known = ~np.isnan(data.y)

@@ -68,7 +68,7 @@ _TABLE = (
 BASES = {entry.name: entry for entry in _TABLE}
 LINEAR = tuple(name for name, entry in BASES.items() if entry.kind == "linear")
 NETWORKS = tuple(name for name, entry in BASES.items() if entry.kind == "network")
-COMPARED = ("linear", "splines", "trees", "mlp", "sage")  # by ``compare``, unless others are asked for
+COMPARED = ("linear", "splines", "trees", "mlp", "hops", "sage")  # by ``compare``, unless others are asked for
 
 
 def find_base(base: Any) -> Entry:

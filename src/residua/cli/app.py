@@ -14,6 +14,7 @@ from typer import Argument, Option
 
 from residua.cli import options
 from residua.cli.compare import compare
+from residua.cli.edges import edges
 from residua.cli.fit import fit
 from residua.cli.predict import load_single, predict
 from residua.cli.reproduce import data, reproduce
@@ -79,6 +80,7 @@ def demo(
 app.command()(fit)
 app.command()(predict)
 app.command()(compare)
+app.command()(edges)
 
 
 @app.command()
@@ -96,6 +98,7 @@ def report(
     output: Annotated[Path, options.Output(help="Where the page goes.")] = Path("report.html"),
 ) -> None:
     """Write a page on what a model found, to open in a browser."""
+    from residua.io.tables.coordinates import as_positions
     from residua.io.tables.graphs import rows_like
     from residua.io.tables.predictions import check_output
 
@@ -109,8 +112,14 @@ def report(
         others = dict(zip(map(str, models[1:]), rest, strict=True))
         recipe = getattr(fitted, "recipe_", None)
         target = recipe.target if recipe else None
+        if x is None and polygons is None and recipe is not None and recipe.positions:
+            if nodes is None:
+                columns = " and ".join(recipe.positions)
+                options.note(f"the node table has positions, {columns}; for a map in place of a layout give --nodes.")
+            else:
+                x, y = recipe.positions
         table = None if nodes is None else rows_like(nodes, fitted.graph_, recipe, (x, y) if x and y else ())
-        positions = None if table is None or not x else table[[x, y]].to_numpy(float)
+        positions = None if table is None or not (x and y) else as_positions(table, (x, y))
         given: dict[str, Any] = {"positions": positions, "polygons": polygons, "others": others}
         write_report(fitted, output, title=title, target=target, nodes=table, **given)
     typer.echo(f"{output}")

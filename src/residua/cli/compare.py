@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import math
-from dataclasses import replace
+import shlex
+from dataclasses import fields, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
 from typer import Option
 
 from residua.bases.progress import count_on, progress
@@ -14,7 +19,9 @@ from residua.cli import options
 
 if TYPE_CHECKING:
     from residua.comparison import Comparison, Row
+    from residua.io.tables.graphs import Columns
 
+PARTS = (("", "mean"), ("_spread", "spread"))
 SCORES = ("r2", "rmse", "coverage", "seconds")
 
 
@@ -28,11 +35,18 @@ def compare(
     field: Annotated[str, Option(help=f"Precision of the residuals: {options.FIELDS}")] = "normalised",
     seed: options.Seed = 0,
     as_json: options.Json = False,
+    output: Annotated[
+        Path | None, options.Output(help="Where the table goes, .csv, beside it a picture, .png.", show_default=False)
+    ] = None,
 ) -> None:
     """Which method predicts best: label propagation, and bases plain, propagated and learned.
 
     ``residua fit --base best`` averages several of them.
     """
+    from residua.io.tables.predictions import check_output
+
+    if output is not None:
+        check_output(output, (".csv",), (tables.nodes, tables.edges))
     with progress("comparing") as advance:
         from residua.comparison import compare as run
         from residua.io.tables.graphs import read_tables
@@ -45,7 +59,62 @@ def compare(
             asked |= {"field": field, "bases": asked_for}
             found = run(data.features, data.y, data.graph, **asked, progress=count_on(advance))
     facts = options.facts_of(data)
-    options.print_json(facts | described(found)) if as_json else _print(facts, found)
+    command = next_command(found, tables) if found.best else None
+    written = [] if output is None else write_comparison(found, output)
+    if as_json:
+        options.print_json(facts | described(found) | {"next": command, "files": written})
+        return
+    _print(facts, found)
+    if written:
+        typer.echo(f"Written: {' and '.join(written)}")
+    if command:
+        typer.echo(f"Next: {command}")
+
+
+def next_command(found: Comparison, tables: options.Tables) -> str | None:
+    """Return the command that fits the best method to all labels, with the options of the comparison."""
+    best = found.best
+    if best is None:
+        return None
+    words = ["residua", "fit", str(tables.nodes), str(tables.edges), *option_words(tables.columns)]
+    kind = {None: "none", "propagate": "propagate", "learned": "learned"}[best.correlation]
+    words += ["--base", best.base, *([] if kind == "learned" else ["--correlation", kind])]
+    return shlex.join(words)
+
+
+def option_words(columns: Columns) -> list[str]:
+    """Return the options that ask for these columns."""
+    words: list[str] = []
+    for part in fields(columns):
+        value = getattr(columns, part.name)
+        if value == part.default:
+            continue
+        option = "--" + {"to": "target-node"}.get(part.name, part.name.replace("_", "-"))
+        if value is True:
+            words.append(option)
+        elif isinstance(value, tuple):
+            line = io.StringIO()
+            csv.writer(line).writerow(value)
+            words += [option, line.getvalue().strip()]
+        else:
+            words += [option, str(value)]
+    return words
+
+
+def write_comparison(found: Comparison, path: Path) -> list[str]:
+    """Write the table of methods as CSV, and beside it a picture of R2; return the names of both files."""
+    from residua.io.tables.predictions import write_plain
+    from residua.views.methods import write_methods
+
+    rows = [row for row in found.rows if row.scores]
+    columns = {
+        f"{score}{part}": [getattr(row, kind)(score) for row in rows] for score in SCORES for part, kind in PARTS
+    }
+    names = {"method": "name", "base": "base", "correlation": "correlation"}
+    write_plain({**{k: [getattr(row, name) for row in rows] for k, name in names.items()}, **columns}, path)
+    picture = path.with_suffix(".png")
+    write_methods(found, picture)
+    return [str(path), str(picture)]
 
 
 def described(found: Comparison) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import inf
 from pathlib import Path
@@ -37,7 +37,7 @@ def fit(
         float | None,
         Option(help="CPU seconds after which a training ends with the best so far; of best, by default 120."),
     ] = None,
-    dry_run: Annotated[bool, Option("--dry-run", help="Only tell the time and memory that a fit would take.")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Only tell what is read, and what a fit would take.")] = False,
     scheduler: Annotated[
         str | None, Option(help="Address of a Dask scheduler; tables are Parquet, the output a folder of predictions.")
     ] = None,
@@ -71,10 +71,13 @@ def fit(
         found = fit_on_cluster(scheduler, tables, parameters, folder)
         options.print_json(found) if as_json else options.say_all(lines(found))
     elif dry_run:
-        from residua.resources import describe_estimate
-
-        jobs = best.jobs(_read(tables)) if several else [_job(*_ready(tables, parameters))]
-        print("\n".join(describe_estimate(job) for job in jobs))
+        if several:
+            data = _read(tables)
+            rehearsed = rehearsal(data, best.jobs(data))
+        else:
+            data, model = _ready(tables, parameters)
+            rehearsed = rehearsal(data, [_job(data, model)])
+        options.print_json(rehearsed) if as_json else options.say_all(rehearsal_lines(rehearsed))
     elif several:
         found = best.fit_best(tables, _read(tables), parameters | {"time_budget": time_budget}, output)
         options.print_json(found) if as_json else options.say_all(best.best_lines(found))
@@ -83,6 +86,52 @@ def fit(
         options.print_json(found) if as_json else options.say_all(fit_lines(found))
 
 
+def rehearsal(data: NodeData, jobs: Sequence[Job]) -> dict[str, Any]:
+    """Return what was read, what the graph looks like, and what a fit would take."""
+    import numpy as np
+
+    from residua.resources import available_bytes, describe_estimate, estimate
+
+    graph, needs = data.graph, [estimate(job) for job in jobs]
+    counts = np.diff(graph.adjacency().indptr)
+    A = graph.adjacency().tocoo()
+    shown = [f"{graph.nodes[i]} - {graph.nodes[j]}" for i, j in zip(A.row[:6], A.col[:6], strict=True) if i < j][:3]
+    return options.facts_of(data) | {
+        "preview": {
+            "edges": shown,
+            "neighbours_least": int(counts.min()),
+            "neighbours_median": float(np.median(counts)),
+            "neighbours_most": int(counts.max()),
+            "isolated": [str(node) for node in graph.nodes[counts == 0][:MOST_ISOLATED]],
+        },
+        "bytes": max(need.bytes for need in needs),
+        "bytes_available": available_bytes(),
+        "seconds": sum(need.seconds for need in needs),
+        "seconds_to_compile": COMPILATION,
+        "needs": "\n".join(describe_estimate(job) for job in jobs),
+    }
+
+
+def rehearsal_lines(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the same as labelled lines."""
+    yield from options.fact_lines(found)
+    seen = found["preview"]
+    counts = f"{seen['neighbours_least']:,} to {seen['neighbours_most']:,}, median {seen['neighbours_median']:,.0f}"
+    yield (
+        "Graph",
+        f"neighbours of a node: {counts}; {found['components']:,} components; such as {', '.join(seen['edges'])}",
+    )
+    if seen["isolated"]:
+        more = ", .." if found["isolates"] > len(seen["isolated"]) else ""
+        yield "", f"without an edge: {', '.join(seen['isolated'])}{more}"
+    first, *rest = found["needs"].splitlines()
+    yield "Needs", f"{first}; the first fit on a machine takes some {found['seconds_to_compile']} s more, to compile"
+    yield from (("", line.strip()) for line in rest)
+    yield "Written", "nothing: this was a dry run"
+
+
+COMPILATION = 7  # seconds that a first call takes, `python -m benchmarks.people`
+MOST_ISOLATED = 5  # nodes without an edge that are named
 MOST_COEFFICIENTS = 8  # that are printed
 
 

@@ -8,7 +8,7 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -38,6 +38,12 @@ Seed = Annotated[int, Option(min=0, help="Seed of everything random.")]
 Json = Annotated[bool, Option("--json", help="Print JSON.")]
 Trust = Annotated[bool, Option("--trust", help="The file has trees, and I know where it comes from.")]
 Units = Annotated[bool, Option("--units", help="Numbers may have a unit or a currency: 652 m², $1,200, 45 %.")]
+Duplicates = Annotated[
+    str, Option(help="What rows become that list one edge: error, first, sum, mean or max of their weights.")
+]
+Coordinates = Annotated[
+    str, Option(help="What longitude and latitude (or x and y) are for: map, or features, which is both.")
+]
 SkipUnknown = Annotated[bool, Option("--skip-unknown", help="Leave out edges to nodes not in the node table.")]
 ASKED = {  # which no default stands for
     "nodes": Annotated[Path, Argument(help="Node table, CSV, Parquet or a map (GeoPackage ..): a line for each node.")],
@@ -65,6 +71,11 @@ NAMES = {
     "decimal": "Decimal mark, . or ,; by default a point.",
 }
 OF_NETWORKS = {"training": "joint", "ensemble": 1, "checkpoint": None, "device": "cpu"}  # options with their defaults
+DATE_PARTS = {
+    "days": "days since 2000-01-01",
+    "sine": "the sine of the time of the year",
+    "cosine": "its cosine",
+}
 LISTS = ("features", "categorical", "exclude", "missing")
 
 
@@ -96,6 +107,8 @@ def of_tables(command: Callable[..., None]) -> Callable[..., None]:
         shared.append(Parameter(name, annotation=kind, default=None))
     shared.append(Parameter("units", annotation=Units, default=False))
     shared.append(Parameter("skip_unknown", annotation=SkipUnknown, default=False))
+    shared.append(Parameter("duplicates", annotation=Duplicates, default="error"))
+    shared.append(Parameter("coordinates", annotation=Coordinates, default="map"))
 
     @wraps(command)
     def run(**given: Any) -> None:
@@ -145,6 +158,7 @@ def facts_of(data: NodeData) -> dict[str, Any]:
         "labelled": labelled,
         "labelled_share": labelled / data.graph.n_nodes,
         "edges": report.edges,
+        "edge_rows": asdict(data.rows),
         "neighbours": data.neighbours,
         "isolates": report.isolates,
         "components": report.components,
@@ -153,6 +167,8 @@ def facts_of(data: NodeData) -> dict[str, Any]:
         },
         "numbers": {name: {"median": m, "empty": filled.get(name, 0)} for name, m in recipe.medians.items()},
         "categories": {name: {"values": list(v), "empty": filled.get(name, 0)} for name, v in recipe.values.items()},
+        "dates": {name: list(made_of) for name, made_of in recipe.dates.items()},
+        "positions": list(recipe.positions),
         "as_they_are": recipe.as_is,
         "left_out": data.left_out,
         "edge_columns_left_out": data.edge_columns_left,
@@ -174,10 +190,18 @@ def fact_lines(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
     ends = (
         f"neighbours: {facts['neighbours']}" if facts["neighbours"] else f"ends: {columns['source']}, {columns['to']}"
     )
-    yield "Edges", f"{sum(types.values()):,}{by_type} ({ends})"
+    yield "Edges", f"{sum(types.values()):,}{by_type} ({ends}){_rows_text(facts['edge_rows'])}"
     share = f"{facts['labelled_share']:.1%}"
     yield "Labels", f"{columns['target']} is known at {facts['labelled']:,} nodes, {share.replace('%', ' %')}"
     yield from _feature_lines(facts)
+    if facts["dates"]:
+        by_column: dict[str, list[str]] = {}
+        for column, part in facts["dates"].values():
+            by_column.setdefault(column, []).append(part)
+        words = [f"{column} as {', '.join(DATE_PARTS[part] for part in parts)}" for column, parts in by_column.items()]
+        yield "Dates", "; ".join(words)
+    if facts["positions"]:
+        yield "Map", f"{' and '.join(facts['positions'])} are the positions of the nodes"
     unused = [f"{name} ({reason})" for name, reason in facts["left_out"].items()]
     if facts["edge_columns_left_out"]:
         unused.append(
@@ -186,6 +210,21 @@ def fact_lines(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if unused:
         yield "Left out", "; ".join(unused)
     yield from (("Note", text) for text in facts["notes"])
+
+
+def _rows_text(rows: Mapping[str, int]) -> str:
+    """Say what became of the rows of the edge table, where not each is an edge of its own."""
+    kinds = {
+        "repeated": "list an edge again",
+        "both_ways": "list one the other way round",
+        "zero": "of weight 0 left out",
+        "unknown": "to unknown nodes left out",
+    }
+    words = [f"{rows[name]:,} {text}" for name, text in kinds.items() if rows[name]]
+    loops = [f"{rows['self_loops']:,} from a node to itself"] if rows["self_loops"] else []
+    return "".join(
+        [*(f"; {text}" for text in loops), f"; of {rows['rows']:,} rows {', '.join(words)}" if words else ""]
+    )
 
 
 def _feature_lines(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Argument, Option
@@ -12,6 +12,8 @@ from residua.bases.registry import BASES
 from residua.cli import options
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from residua.average import Average
     from residua.estimator import GraphRegressor
 
@@ -22,6 +24,7 @@ def predict(
     edges: Annotated[Path | None, Option(help="The edge table of those nodes.")] = None,
     labels: Annotated[Path | None, Option(help="Labels that came after the fit: a table of ids and target.")] = None,
     polygons: Annotated[Path | None, Option(help="A map of the nodes, for predictions as .gpkg or .geojson.")] = None,
+    keep: Annotated[str | None, Option(help="Columns of --nodes to write too, with commas.")] = None,
     coverage: Annotated[float, Option(help="Share of nodes that lower to upper should cover.")] = 0.9,
     left_out: Annotated[
         str,
@@ -30,12 +33,14 @@ def predict(
         ),
     ] = "auto",
     skip_unknown: options.SkipUnknown = False,
+    duplicates: Annotated[str | None, Option(help="As in `residua fit`; by default as there.")] = None,
+    as_json: options.Json = False,
     trust: options.Trust = False,
-    output: Annotated[Path, options.Output(help="Where predictions go: .csv, .parquet, .gpkg or .geojson.")] = Path(
-        "predictions.csv"
-    ),
+    output: Annotated[
+        Path, options.Output(help="Where predictions go: .csv, .parquet, .gpkg, .geojson, or - for the screen.")
+    ] = Path("predictions.csv"),
 ) -> None:
-    """Write a line for each node: id, prediction, std, lower, upper, base, correction."""
+    """Write a line for each node: id, prediction, std, lower, upper, base, correction, known, leave_one_out."""
     from residua.intervals import LEFT_OUT
     from residua.io.tables.graphs import read_again, read_labels
     from residua.io.tables.maps import on_map
@@ -48,29 +53,66 @@ def predict(
         raise ValueError(f"--coverage {coverage:g} is not between 0 and 1; for nine in ten give 0.9.")
     if left_out not in LEFT_OUT:
         raise ValueError(f"--left-out {left_out!r} is none of {', '.join(LEFT_OUT)}.")
-    if labels is not None and (nodes or edges) is not None:
-        raise ValueError(f"--labels {labels} is for the graph of the fit; leave out --nodes and --edges, or --labels.")
-    if (nodes is None) != (edges is None):
-        raise ValueError("give --nodes and --edges together, or neither for the graph of the fit.")
+    _check_options(nodes, edges, labels, keep, as_json and str(output) == "-")
     with options.status():
         fitted = load_model(model, trust)
         given = nodes or labels
         if given is not None and not hasattr(fitted, "recipe_"):
             raise ValueError(f"{model} was not fitted on tables, so it cannot read {given}; fit it by `residua fit`.")
-        data = read_again(nodes, edges, fitted.recipe_, skip_unknown) if nodes and edges else None
+        data = read_again(nodes, edges, fitted.recipe_, skip_unknown, duplicates) if nodes and edges else None
         later = read_labels(labels, fitted.graph_, fitted.recipe_) if labels else None
         table = prediction_table(fitted, data, coverage, later, left_out)
+        for name, column in kept_columns(nodes, options.split_names(keep), table, fitted).items():
+            table[name] = column
         if polygons is None:
             write_table(table, output)
         else:
             write_map(on_map(table, polygons, fitted.recipe_.id if hasattr(fitted, "recipe_") else "id"), output)
-    for note in data.notes if data else ():
-        options.note(note)
+    notes = list(data.notes) if data else []
     if later is not None:
         known, again = options.known(later), options.known(fitted.y_[later == later])
-        options.note(f"{labels}: new labels {known - again:,}, in place of one of the fit {again:,}.")
-    unknown = int((table["std"] > 0).sum())
-    typer.echo(f"{output}: {len(table):,} nodes, {unknown:,} of them predicted and {len(table) - unknown:,} known")
+        notes.append(f"{labels}: new labels {known - again:,}, in place of one of the fit {again:,}.")
+    known = int(table["known"].sum())
+    facts = {"output": str(output), "nodes": len(table), "predicted": len(table) - known, "known": known}
+    if as_json:
+        options.print_json(facts | {"coverage": coverage, "columns": list(table.columns), "notes": notes})
+        return
+    for note in notes:
+        options.note(note)
+    said = f"{output}: {len(table):,} nodes, {len(table) - known:,} of them predicted and {known:,} known"
+    typer.echo(said, err=str(output) == "-")
+
+
+def _check_options(nodes: Path | None, edges: Path | None, labels: Path | None, keep: str | None, twice: bool) -> None:
+    """Refuse options that do not go together."""
+    if labels is not None and edges is not None:
+        raise ValueError(f"--labels {labels} is for the graph of the fit; leave out --nodes and --edges, or --labels.")
+    if edges is not None and nodes is None:
+        raise ValueError("give --nodes and --edges together, or neither for the graph of the fit.")
+    if nodes is not None and edges is None and keep is None:
+        raise ValueError(
+            "give --nodes and --edges together, or neither for the graph of the fit; --nodes alone is for --keep."
+        )
+    if keep is not None and nodes is None:
+        raise ValueError(f"--keep {keep} needs the table that has these columns: --nodes nodes.csv.")
+    if twice:
+        raise ValueError("--json and --output - both write to the screen; give --output a file.")
+
+
+def kept_columns(
+    nodes: Path | None, names: tuple[str, ...] | None, table: pd.DataFrame, model: GraphRegressor | Average
+) -> dict[str, Any]:
+    """Return columns of the node table that are to be written beside the predictions, row by row."""
+    if nodes is None or not names:
+        return {}
+    from residua.io.tables.graphs import columns_like
+
+    twice = [name for name in names if name in table.columns]
+    if twice:
+        raise ValueError(
+            f"--keep {twice[0]} is a column of the predictions too; leave it out, or rename it in {nodes}."
+        )
+    return columns_like(nodes, table["id"].to_numpy(), model.recipe_, names)
 
 
 def _map_of(output: Path, polygons: Path | None, nodes: Path | None) -> Path | None:

@@ -70,6 +70,12 @@ def check_options(given: Columns, parameters: dict[str, Any]) -> None:
         ("categorical", given.categorical, numbers),
         ("missing", given.missing, numbers),
         *((name, getattr(given, name), numbers) for name in ("thousands", "units")),
+        (
+            f"duplicates {given.duplicates}",
+            given.duplicates != "error",
+            "on a cluster rows of one edge add up: leave it out.",
+        ),
+        (f"coordinates {given.coordinates}", given.coordinates != "map", "name the columns by --features."),
         ("decimal", given.decimal != ".", numbers),
         ("exclude", given.exclude and given.features is None, "on a cluster name the columns to use: --features."),
     ):

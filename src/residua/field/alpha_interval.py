@@ -8,6 +8,7 @@ Var(a) ~ 2 (d2 Omega / da2)^-1,    interval: Omega(alpha_t, others at their best
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
 import numpy as np
 from scipy.optimize import OptimizeResult, brentq, minimize
@@ -16,10 +17,25 @@ from residua.field.precision import A_MAX
 from residua.field.profile import Profile
 
 
+class OmegaOfA(Protocol):
+    """-2 log-likelihood as a function of a (p,), all else at its best."""
+
+    p: int
+
+    def omega(self, a: np.ndarray) -> float: ...
+    def gradient(self, a: np.ndarray) -> np.ndarray: ...
+    def drop_warm_start(self) -> None: ...
+
+
 def _inverse_hessian(profile: Profile, a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Inverse along directions in which Omega curves upward, and (p,) bool: alphas that have part in others."""
-    values, vectors = np.linalg.eigh(profile.hessian(a))
-    flat = values < 1e-9 * profile.n
+    return inverse_of(profile.hessian(a), profile.n)
+
+
+def inverse_of(hessian: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the same of the Hessian (k, k) of Omega for n labels."""
+    values, vectors = np.linalg.eigh(hessian)
+    flat = values < 1e-9 * n
     inverse = (vectors / np.where(flat, np.inf, values)) @ vectors.T
     return inverse, np.any(np.abs(vectors[:, flat]) > 1e-6, axis=1)
 
@@ -56,9 +72,9 @@ def stderr_near_limit(profile: Profile, a: np.ndarray, t: int) -> float:
     return abs(float(np.tanh(a[t])) - inside)
 
 
-def profile_interval(profile: Profile, a: np.ndarray, t: int, drop: float) -> tuple[float, float]:
+def profile_interval(profile: OmegaOfA, a: np.ndarray, t: int, drop: float) -> tuple[float, float]:
     """Return where -2 profile log-likelihood of alpha_t has risen by ``drop`` from its value at a."""
-    profile.quadratic_form.drop_warm_start()  # the same answer twice, and from a loaded model
+    profile.drop_warm_start()  # the same answer twice, and from a loaded model
     limit = profile.omega(a) + drop
     above = [_OthersBest(profile, a, t, limit) for _ in range(2)]
     return _crossing(above[0], a[t], -1), _crossing(above[1], a[t], 1)
@@ -83,7 +99,7 @@ class _OthersBest:
     To a thousandth: the drop at an interval's end is four.
     """
 
-    def __init__(self, profile: Profile, a: np.ndarray, t: int, limit: float):
+    def __init__(self, profile: OmegaOfA, a: np.ndarray, t: int, limit: float):
         self.profile, self.a, self.t, self.limit = profile, a.copy(), t, limit
 
     def __call__(self, x: float) -> float:
@@ -97,7 +113,7 @@ class _OthersBest:
         return float(found.fun) - self.limit
 
 
-def descend(profile: Profile, start: np.ndarray, bounds: list, tolerance: float | None = None) -> OptimizeResult:
+def descend(profile: OmegaOfA, start: np.ndarray, bounds: list, tolerance: float | None = None) -> OptimizeResult:
     """Minimise Omega inside ``bounds`` from ``start``, to ``tolerance`` of Omega where that is given."""
     options = {} if tolerance is None else {"ftol": tolerance / max(abs(profile.omega(start)), 1.0)}
     return minimize(profile.omega, start, jac=profile.gradient, method="L-BFGS-B", bounds=bounds, options=options)

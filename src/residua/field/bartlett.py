@@ -5,6 +5,7 @@
 m labels beyond the rank of the mean, p edge types. With many labels c is 1. With few it is no less than for the test of
 p coefficients in a regression with m - p degrees of freedom, m (psi(m / 2) - psi((m - p) / 2)) / p; for one edge type
 no less than the mean over simulated independent noise at the same labels: it may be a few edges that speak of alpha.
+Labels seen through noise are simulated with its variances, their common factor at its best.
 """
 
 from __future__ import annotations
@@ -41,6 +42,8 @@ def bartlett_factor(profile: Profile, design: np.ndarray | None, random_state: i
     factor = float(m * (digamma(m / 2) - digamma((m - p) / 2)) / p)
     if p == 1 and profile.n <= FEW:
         noise = np.random.default_rng(random_state).standard_normal((profile.n, DRAWS))
+        if (gain := profile.likelihood.channel.gain) is not None:
+            noise /= np.sqrt(np.concatenate(profile.likelihood.rows.gather(gain)))[:, None]
         factor = max(factor, float(np.mean(_statistics(profile, design, noise))))
     return profile.likelihood.rows.agree(factor)
 

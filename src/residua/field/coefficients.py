@@ -105,14 +105,14 @@ class Coefficients(Workspace):
 
     @cached_property
     def lever(self) -> np.ndarray:
-        """How far a change of each coefficient moves the prediction, (n, k); 0 at L."""
-        mean = self.conditional.conditional_mean(self.design)
-        return np.where(self.conditional.labelled[:, None], 0.0, self.design - mean)
+        """How far a change of each coefficient moves the prediction, (n, k); 0 where it is known exactly."""
+        known = ~self.conditional.channel.hidden(self.conditional.labelled)
+        return np.where(known[:, None], 0.0, self.design - self.conditional.conditional_mean(self.design))
 
     @cached_property
     def products(self) -> np.ndarray:
         """Gbar Z, shape (|L|, k)."""
-        return (self.conditional.G @ (self.design - self.lever))[self.conditional.L]
+        return self.conditional.pulled(self.design, self.design - self.lever)
 
     @cached_property
     def root(self) -> np.ndarray:

@@ -2,7 +2,8 @@
 
     r_U | r_L ~ N( -G_UU^-1 G_UL r_L,  G_UU^-1 / beta )      (paper, Eq. 9)
 
-G = I - sum_t alpha_t S_t. Variances are exact (selected inverse of a sparse factor) where that is cheap, else
+G = I - sum_t alpha_t S_t. Labels seen through noise are not known exactly: their nodes are among U too, on the scaled
+operator of ``residua.field.noise``. Variances are exact (selected inverse of a sparse factor) where that is cheap, else
 Rao-Blackwellised over exact draws. alpha = 1 is label propagation: components without a label then have no finite
 answer and keep mean 0.
 """
@@ -19,9 +20,10 @@ from residua.field.coefficients import Coefficients, Design
 from residua.field.draws import Draws, draw
 from residua.field.leave_one_out import EXACT_SECONDS, LeaveOneOut, leave_one_out, schur_diagonal
 from residua.field.likelihood import in_order
+from residua.field.noise import Channel
 from residua.field.precision import check_alpha, unit_precision
 from residua.graph.interface import GraphLike
-from residua.linalg import Estimate, Solver
+from residua.linalg import Estimate, Shifted, Solver
 from residua.linalg.factor import Factor, factor_seconds, identity_minus
 from residua.linalg.lanczos import function_times
 from residua.linalg.sampling import inverse_diagonal
@@ -50,6 +52,8 @@ class Conditional(Workspace):
         Seed of those samples.
     exact : bool or None
         Force the way variances are computed; by default exact where cheap.
+    noise : ndarray of shape (n,) or None
+        Variances of the noise of the labels, at L; None for labels without noise.
     """
 
     def __init__(
@@ -63,6 +67,7 @@ class Conditional(Workspace):
         draws: int = 64,
         random_state: int = 0,
         exact: bool | None = None,
+        noise: np.ndarray | None = None,
     ):
         self.graph, self.labelled, self.beta, self.rows = graph, labelled, float(beta), graph.rows
         self.alpha = check_alpha(alpha, graph, limit=True)
@@ -72,20 +77,30 @@ class Conditional(Workspace):
         self.unreached = ~graph.reached(labelled)
         self.G = unit_precision(list(graph.operators.values()), self.alpha)
         self.L = np.flatnonzero(labelled)
-        self.U = in_order(graph, ~labelled & ~self.unreached if self.improper else ~labelled)
-        self.n_unlabelled = int(self.rows.sum(len(self.U)))
+        self.noise = None if noise is None else np.where(labelled, noise, np.nan)
+        gain = None if noise is None else 1 / (1 + self.beta * noise[self.L])
+        self.channel = Channel(gain, self.L, graph.n_nodes)
+        hidden = self.channel.hidden(labelled)
+        self.U = in_order(graph, hidden & ~self.unreached if self.improper else hidden)
+        self.n_hidden = int(self.rows.sum(len(self.U)))
         self.G_UU = self.G.submatrix(self.U)
+        if (scale := self.channel.scale(self.U)) is not None:
+            self.G_UU = Shifted(self.G_UU.S.scaled(scale), self.G_UU.alpha)
         self.draws = Draws(self.G_UU, self.solver, draws, random_state, np.abs(self.alpha).max())
         self.exact_forced = exact is not None
         if isinstance(design, np.ndarray):
             design = Design(design) if design.shape[1] else None
         self.coefficients = None if design is None else Coefficients(self, design)
 
-    def given(self, labelled: np.ndarray, **settings: Any) -> Conditional:
-        """Return the same distribution, given residuals at other nodes (n,) bool; ``settings`` replace its own."""
+    def given(self, labelled: np.ndarray, noise: np.ndarray | None = None, **settings: Any) -> Conditional:
+        """Return the same distribution, given residuals at other nodes (n,) bool, with ``noise`` (n,) there.
+
+        Further ``settings`` replace its own.
+        """
         alpha = dict(zip(self.graph.edge_types, self.alpha, strict=True))
         design = self.coefficients.given if self.coefficients else None
-        return Conditional(self.graph, labelled, alpha, self.beta, design=design, **(self._settings | settings))
+        settings = self._settings | settings
+        return Conditional(self.graph, labelled, alpha, self.beta, design=design, noise=noise, **settings)
 
     @cached_property
     def exact(self) -> bool:
@@ -97,38 +112,52 @@ class Conditional(Workspace):
     def conditional_mean(self, R: np.ndarray) -> np.ndarray:
         """Return columns (n,) or (n, k), known at L, with their conditional mean at U; 0 where nothing is known."""
         full = np.where(self.labelled[:, None], R.reshape(len(R), -1), 0.0)
-        pull = -(self.G @ full)[self.U]
-        full[self.U] = self.solver.solve(self.G_UU, pull).X
-        return full.reshape(R.shape)
+        full[self.L] = self.channel.seen(full[self.L])
+        pull = self.channel.pull(self.G, full, self.U)
+        return self.channel.add(full, self.solver.solve(self.G_UU, pull).X, self.U).reshape(R.shape)
+
+    def pulled(self, R: np.ndarray, mean: np.ndarray | None = None) -> np.ndarray:
+        """Return ``Gbar R`` (|L|, ..) of columns R (n, ..), known at L, whose conditional mean may be given."""
+        mean = self.conditional_mean(R) if mean is None else mean
+        return self.channel.pulled(R[self.L], mean, self.G @ mean)
 
     def quadratic_form(self, r: np.ndarray) -> float:
         """Return ``r_L' Gbar r_L`` of residuals r (n,), known at L."""
         full = self.conditional_mean(r)[:, None]
-        return float(self.rows.inner(full, self.G @ full)[0])
+        noisy = self.channel.misfit(r[self.L, None], full, self.rows)[0, 0]
+        return float(self.rows.inner(full, self.G @ full)[0] + noisy)
 
     def mean_of(self, r: np.ndarray) -> np.ndarray:
         """Return the part (n,) of r (n,), known at L, that the design explains, by generalised least squares."""
         return self.coefficients.mean_of(r) if self.coefficients else np.zeros(self.graph.n_nodes)
 
     def sample(self, count: int, rng: np.random.Generator) -> np.ndarray:
-        """Return (count, n) joint draws of the deviation from the mean, 0 at labelled nodes."""
+        """Return (count, n) joint draws of the deviation from the mean, 0 at nodes known exactly."""
         out = np.zeros((count, self.graph.n_nodes))
-        out[:, self.U] = draw(self.G_UU, self.solver, count, rng).T / np.sqrt(self.beta)
+        drawn = self.channel.scaled(draw(self.G_UU, self.solver, count, rng), self.U)
+        out[:, self.U] = drawn.T / np.sqrt(self.beta)
         return out + self.coefficients.sample(count, rng) if self.coefficients else out
 
     def variance(self) -> Estimate:
-        """Return (n,) variances, 0 at labelled nodes (and, for alpha = 1, where no label reaches)."""
+        """Return (n,) variances, 0 at nodes known exactly (and, for alpha = 1, where no label reaches)."""
         value, error = np.zeros(self.graph.n_nodes), np.zeros(self.graph.n_nodes)
-        if self.n_unlabelled:
-            if self.exact:
-                part = Estimate(self.factor(identity_minus(self.G_UU)).inverse.diagonal())
-            else:
-                part = inverse_diagonal(self.draws.precision, self.draws)
+        if self.n_hidden:
+            part = self.hidden_variance
             value[self.U] = part.value / self.beta
             error[self.U] = part.stderr / self.beta
         if self.coefficients:
             value += self.coefficients.variance
         return Estimate(value, error)
+
+    @property
+    def hidden_variance(self) -> Estimate:
+        """Variances (|U|,) at the nodes not known exactly, for beta = 1, of the coefficients as they are."""
+        if self.exact:
+            part = Estimate(self.factor(identity_minus(self.G_UU)).inverse.diagonal())
+        else:
+            part = inverse_diagonal(self.draws.precision, self.draws)
+        scale = self.channel.scale(self.U)
+        return part if scale is None else Estimate(scale**2 * part.value, scale**2 * part.stderr)
 
     def leave_one_out(self, r: np.ndarray) -> LeaveOneOut:
         """Return errors and variances at L for residuals r (n,), known at L."""
@@ -145,7 +174,7 @@ class Conditional(Workspace):
         def product(v: np.ndarray) -> np.ndarray:
             full = np.zeros(self.graph.n_nodes)
             full[self.L] = v
-            return (self.G @ self.conditional_mean(full))[self.L]
+            return self.pulled(full)
 
         root = function_times(product, lambda x: np.sqrt(np.maximum(x, 0)), r[self.L], self.rows)
         return np.sqrt(self.beta) * root

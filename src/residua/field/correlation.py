@@ -9,7 +9,7 @@ rank k of its design at the labels.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from scipy.special import chdtrc, chdtri, ndtri
@@ -70,6 +70,8 @@ class CorrelationFit:
         of coefficients is where the restricted likelihood is highest.
     source : ProfileSource or None
         Where the likelihood can be asked again; intervals rest on the standard errors without it.
+    noise_variance, noise_stderr : float or None
+        Learned variance of the noise of a label of weight 1, and its standard error; None where it is not learned.
     highest_degree : float or None
         c of a Laplacian field: ``alpha`` is the share of its neighbours' mean that a node of that degree takes. None
         for the normalised field.
@@ -92,6 +94,8 @@ class CorrelationFit:
     coefficient_covariance: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
     prior_variance: np.ndarray = field(default_factory=lambda: np.empty(0))
     source: ProfileSource | None = field(default=None, repr=False, compare=False)
+    noise_variance: float | None = None
+    noise_stderr: float | None = None
     highest_degree: float | None = None
 
     def interval(self, coverage: float = 0.95) -> dict[str, tuple[float, float]]:
@@ -131,6 +135,7 @@ class CorrelationFit:
         noise = f"; Monte-Carlo error {error:.2g}" if error else ""
         lines += [
             f"  beta = {self.beta:.4g}  (standard error {self.beta_stderr:.2g})",
+            *self._noise_lines(),
             f"  log-likelihood = {self.log_likelihood:.2f} (restricted: {self.restricted_log_likelihood:.2f}{noise})",
             f"  p = {self.p_value:.3g} for no correlation (likelihood-ratio test)",
             *([f"  {self.note}"] if self.note else []),
@@ -138,6 +143,11 @@ class CorrelationFit:
             *(f"  {what}: {how}" for what, how in self.methods.items()),
         ]
         return "\n".join(lines)
+
+    def _noise_lines(self) -> list[str]:
+        if self.noise_variance is None:
+            return []
+        return [f"  noise variance = {self.noise_variance:.4g}  (standard error {self.noise_stderr:.2g})"]
 
     def __str__(self) -> str:
         return self.summary()
@@ -149,39 +159,66 @@ def maximise_likelihood(
     """Fit alpha, beta and the coefficients, near a = ``start`` where that is given; also the profile as it was left."""
     a, profile = search(profile, start)
     gain = profile.omega(np.zeros(profile.p)) - profile.omega(a)
-    note = _untold(profile, a, bartlett)
+    note = untold(profile, a, bartlett)
     if note:
         a = np.zeros(profile.p)
+    stderr, mc = alpha_errors(profile, a)
+    stderr = at_limits(profile, a, stderr)
+    sure = Sureness(stderr, mc, log_beta_stderr(profile, a), p_value(gain, profile.p, bartlett), bartlett, note)
+    return fit_at(profile, a, edge_types, sure), profile
+
+
+class Sureness(NamedTuple):
+    """How sure a fit is."""
+
+    alpha: np.ndarray  # (p,) standard errors
+    mc: np.ndarray  # (p,) of alpha, by random probes
+    log_beta: float
+    p_value: float
+    bartlett: float
+    note: str
+
+
+def p_value(gain: float, p: int, bartlett: float) -> float:
+    """Return that of no correlation, which p alphas better by ``gain`` of Omega."""
+    return float(chdtrc(p, max(gain, 0.0) / bartlett))
+
+
+def at_limits(profile: Profile, a: np.ndarray, stderr: np.ndarray) -> np.ndarray:
+    """Return standard errors (p,) of alpha, where it is near -1 or 1 those of how far inside Omega rises by one."""
+    # A descent in several alphas may end short of a limit that it goes to.
+    for t in np.flatnonzero(np.abs(np.tanh(a)) > (0.9999 if profile.p == 1 else 0.999)):
+        stderr[t] = np.inf if crowded(profile) else stderr_near_limit(profile, a, int(t))
+    return stderr
+
+
+def fit_at(profile: Profile, a: np.ndarray, edge_types: tuple[str, ...], sure: Sureness) -> CorrelationFit:
+    """Return the fit at a, with its errors."""
     alpha = np.tanh(a)
     found = profile.least_squares(alpha)
-    stderr, mc = alpha_errors(profile, a)
-    # A descent in several alphas may end short of a limit that it goes to.
-    for t in np.flatnonzero(np.abs(alpha) > (0.9999 if profile.p == 1 else 0.999)):
-        stderr[t] = np.inf if crowded(profile) else stderr_near_limit(profile, a, int(t))
-    beta = profile.freedom / found.q
+    beta = profile.beta(found)
 
     def named(values: np.ndarray) -> dict[str, float]:
         return dict(zip(edge_types, map(float, values), strict=True))
 
-    fit = CorrelationFit(
+    return CorrelationFit(
         alpha=named(alpha),
-        alpha_stderr=named(stderr),
+        alpha_stderr=named(sure.alpha),
         beta=beta / profile.size**2,
-        beta_stderr=log_beta_stderr(profile, a) * beta / profile.size**2,
+        beta_stderr=sure.log_beta * beta / profile.size**2,
         log_likelihood=profile.log_likelihood(a),
         restricted_log_likelihood=profile.restricted_log_likelihood(a),
         log_likelihood_mc_error=float(profile.logdet(alpha).stderr) / 2,
-        p_value=float(chdtrc(profile.p, max(gain, 0.0) / bartlett)),
+        p_value=sure.p_value,
         n_labelled=profile.n,
-        alpha_mc_error=named(mc),
+        alpha_mc_error=named(sure.mc),
         methods={"log-determinant": profile.ratio.method, "quadratic form": profile.quadratic_form.method},
-        bartlett_factor=bartlett,
-        note=note,
+        bartlett_factor=sure.bartlett,
+        note=sure.note,
         coefficients=profile.coefficients(found.theta),
         coefficient_covariance=profile.combine @ (found.inverse * profile.size**2 / beta) @ profile.combine.T,
         prior_variance=profile.prior_variance(found),
     )
-    return fit, profile
 
 
 def crowded(profile: Profile) -> bool:
@@ -189,7 +226,7 @@ def crowded(profile: Profile) -> bool:
     return profile.p > max(3, profile.n / 10)
 
 
-def _untold(profile: Profile, a: np.ndarray, bartlett: float) -> str:
+def untold(profile: Profile, a: np.ndarray, bartlett: float) -> str:
     """One line where 95 % intervals leave every alpha possible; empty where the labels tell something of it."""
     limit = profile.omega(a) + bartlett * float(chdtri(profile.p, 0.05))
     if profile.p <= 3:

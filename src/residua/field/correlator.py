@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from residua.by_id import labels_by_id
 from residua.caller import warn
 from residua.field.bartlett import bartlett_factor
 from residua.field.correlation import CorrelationFit, crowded, maximise_likelihood
 from residua.field.fold_fields import FoldFields
 from residua.field.kinds import LAPLACIAN, NORMALISED, check_field, field_graph, highest_degree
 from residua.field.likelihood import Likelihood
+from residua.field.noise import Noise
+from residua.field.noise_level import fit_with_noise
 from residua.field.observed import Observed
 from residua.field.profile import Profile
 from residua.field.search import search
@@ -20,7 +23,7 @@ from residua.field.training_loss import Objective, PaperObjective, training_like
 from residua.graph.interface import GraphLike
 from residua.linalg import Ratio, Strategy
 from residua.linalg.workspace import cached_property
-from residua.validation import check_count, check_known_values
+from residua.validation import check_count, check_known_values, check_noise
 
 
 class Correlator:
@@ -38,6 +41,8 @@ class Correlator:
         Seed of the probes.
     field : {"normalised", "laplacian"}
         Which precision the correlation has.
+    noise : Noise or None
+        What is known of the noise of the labels; None for labels without.
     """
 
     def __init__(
@@ -47,8 +52,9 @@ class Correlator:
         logdet: str | Strategy = "auto",
         random_state: int = 0,
         field: str = NORMALISED,
+        noise: Noise | None = None,
     ):
-        self.graph, self.labelled = field_graph(graph, field), labelled
+        self.graph, self.labelled, self.noise = field_graph(graph, field), labelled, noise
         self.highest_degree = highest_degree(graph) if field == LAPLACIAN else None
         self.logdet, self.random_state = logdet, random_state
         self.likelihood = Likelihood(self.graph, labelled, logdet, random_state=random_state)
@@ -78,10 +84,15 @@ class Correlator:
             Groups of coefficients that share a prior variance, which is learned too; 0 for coefficients without a
             prior.
         """
-        profile = Profile(self.likelihood, y, design, groups=groups)
-        free = design if design is None or groups is None else design[:, groups == 0]
-        bartlett = bartlett_factor(profile, free, self.random_state)
-        found, profile = maximise_likelihood(profile, self.graph.edge_types, start, bartlett)
+        types, level = self.graph.edge_types, None
+        if self.noise is not None:
+            given = y, self.noise, design, groups
+            found, profile, level = fit_with_noise(self.likelihood, *given, types, self.random_state)
+        else:
+            profile = Profile(self.likelihood, y, design, groups=groups)
+            free = design if design is None or groups is None else design[:, groups == 0]
+            bartlett = bartlett_factor(profile, free, self.random_state)
+            found, profile = maximise_likelihood(profile, types, start, bartlett)
         if found.note and not profile.doubted:
             warn(found.note)
         if crowded(profile):
@@ -92,7 +103,9 @@ class Correlator:
         effort, steps = profile.ratio.effort, profile.quadratic_form.steps
         strategy = getattr(profile.ratio, "strategy", self.likelihood.strategy)  # a fit may have gone over to factors
         seen = Observed(self.graph, self.labelled, y, design, strategy, effort, steps, groups=groups)
-        vars(seen)["profile"] = profile
+        if level is not None:
+            seen = replace(seen, noise=level.noise, t=level.t)
+        vars(seen)["profile"] = profile if level is None else level
         return replace(found, source=seen, highest_degree=self.highest_degree)
 
     def objective(self, labelled: np.ndarray) -> Objective:
@@ -140,7 +153,14 @@ class Correlator:
 
 
 def fit_correlation(
-    residual: Any, graph: Any, *, field: str = NORMALISED, logdet: str | Strategy = "auto", random_state: int = 0
+    residual: Any,
+    graph: Any,
+    *,
+    sample_weight: Any = None,
+    noise_variance: Any = None,
+    field: str = NORMALISED,
+    logdet: str | Strategy = "auto",
+    random_state: int = 0,
 ) -> CorrelationFit:
     """Learn how strongly, and with which sign, residuals are shared along edges.
 
@@ -150,6 +170,9 @@ def fit_correlation(
         Residuals in the order of ``graph.nodes``, or a Series by id; NaN where unknown.
     graph : Graph
         The graph.
+    sample_weight, noise_variance : array_like of shape (n,), Series or dict by id, optional
+        Noise of the residuals, as in ``GraphRegressor.fit``: weights, or variances, which may be one number or
+        "learned".
     field : {"normalised", "laplacian"}
         Which precision they have, ``beta (I - sum_t alpha_t S_t)`` or ``beta_0 (I + a (D - A))``, as in
         ``GraphRegressor``.
@@ -173,4 +196,7 @@ def fit_correlation(
     values, labelled = check_known_values(residual, graph, "residual")
     check_count(random_state, "random_state", 0)
     check_field(field)
-    return Correlator(graph, labelled, logdet, random_state, field)(values[labelled])
+    given = labels_by_id(sample_weight, graph, "sample_weight"), labels_by_id(noise_variance, graph, "noise_variance")
+    found = check_noise(*given, graph, labelled)
+    noise = Noise(found[0][labelled], found[1]) if found is not None and np.nanmax(found[0]) > 0 else None
+    return Correlator(graph, labelled, logdet, random_state, field, noise)(values[labelled])

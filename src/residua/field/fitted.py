@@ -13,13 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from residua.by_id import features_of, labels_by_id
+from residua.by_id import features_of, labels_alone, labels_by_id, with_labels
 from residua.caller import warn
 from residua.features import own_copy, same_features
 from residua.field.coefficients import Design
 from residua.field.conditional import Conditional
 from residua.field.correlation import CorrelationFit
 from residua.field.kinds import LAPLACIAN, NORMALISED, carried_over, field_graph, highest_degree, smoothing
+from residua.field.later_labels import read_labels
 from residua.field.leave_block_out import LeaveBlockOut, leave_block_out
 from residua.field.prediction import Prediction
 from residua.field.protocols import FittedBase, Leftover
@@ -29,7 +30,7 @@ from residua.graph.graph import read_only, same_graph
 from residua.graph.growth import features_of_grown, merely_numbered, positions_within, shared_nodes
 from residua.graph.regions import seen_missing
 from residua.linalg.workspace import Workspace, cached_property
-from residua.validation import check_features, check_graph, check_together, check_values
+from residua.validation import check_features, check_graph, check_together
 
 MAPPINGS = ("alpha", "alpha_stderr", "log_scores")
 OWN_GRAPH = (
@@ -79,6 +80,8 @@ class FittedField(Workspace):
         of a node of the highest degree.
     log_scores : dict of float
         Where kinds of fields were tried: the leave-one-out log score a label of each.
+    noise : (n,) array, optional
+        Variances of the noise of the labels, NaN where there is none; None for labels without noise.
     spread_setting : "learned", "constant" or Spread
         Scale and tails of errors: learned from those of labels left out when asked for, those of the field, or given.
 
@@ -108,10 +111,13 @@ class FittedField(Workspace):
     kind: str = NORMALISED
     log_scores: Mapping[str, float] = field(default_factory=dict)
     spread_setting: str | Spread = "constant"
+    noise: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "X", own_copy(self.X))
         object.__setattr__(self, "y", read_only(self.y))
+        if self.noise is not None:
+            object.__setattr__(self, "noise", read_only(self.noise))
         for name in MAPPINGS:
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
@@ -198,14 +204,14 @@ class FittedField(Workspace):
         """What the field says of the training graph."""
         residual = np.full(self.graph.n_nodes, np.nan)
         residual[self.labelled] = self.outcome.residual
-        found = self._predicted(self.graph, self.X, self.y, self._design(self.X))
+        found = self._predicted(self.graph, self.X, self.y, self._design(self.X), self.noise)
         members, unseen, scale = self.outcome.members, self.outcome.out_of_sample, self.error_scale
         return replace(found, residual=residual, members=members, out_of_sample=unseen, error_scale=scale)
 
     @cached_property
     def left_out_blocks(self) -> LeaveBlockOut | None:
-        """Labels as predicted without the block that they lie in, where regions are missing; else None."""
-        missing = seen_missing(self.graph, self.labelled)
+        """Labels as predicted without their block, where regions are missing and labels have no noise; else None."""
+        missing = seen_missing(self.graph, self.labelled) if self.noise is None else None
         return None if missing is None else leave_block_out(self, missing)
 
     def _design(self, X: np.ndarray) -> Design | None:
@@ -240,9 +246,19 @@ class FittedField(Workspace):
         y : (n,) array, Series or dict
             Labels that came after the fit, NaN elsewhere; they replace those of the fit at the same nodes.
         """
-        y = labels_by_id(y, self.graph)
+        y, noise = self._labels(y, self.graph)
         members = None if self.outcome.members is None else self.base.predict_members(self.graph, self.X)
-        return self.prediction.condition_on(check_values(y, self.graph, "y"), members)
+        return self.prediction.condition_on(y, members, noise)
+
+    def _labels(self, given: Any, graph: Graph) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return checked labels (n,) of a graph, NaN where unknown, and the variances of their noise, if any."""
+        own = None if self.noise is None else self.noise[self.labelled]
+        return read_labels(given, graph, own, self.learned_noise is not None)
+
+    @property
+    def learned_noise(self) -> float | None:
+        """Variance of the noise of a label of weight 1, None where it was not learned."""
+        return None if self.correlation is None else self.correlation.noise_variance
 
     def with_features(self, X: Any, y: Any = None) -> Prediction:
         """Return what the field says of the training graph, were its features others than those of the fit.
@@ -254,22 +270,22 @@ class FittedField(Workspace):
         y : (n,) array, optional
             Labels that came after the fit, as in ``condition_on``.
         """
+        given = y
         if X is not None:
-            X, y = check_together(self.graph, X, y=labels_by_id(y, self.graph))
+            X, y = check_together(self.graph, X, y=labels_by_id(labels_alone(y), self.graph))
+            given = with_labels(given, y)
         if X is None or same_features(X := self.check_alike(self.graph, X)[1], self.X):
-            return self.prediction if y is None else self.condition_on(y)
-        own, labelled = self.prediction, self.labelled
-        found = self._predicted(self.graph, X, self.y)
+            return self.prediction if y is None else self.condition_on(given)
+        own = self.prediction
+        found = self._predicted(self.graph, X, self.y, noise=self.noise)
         # Residuals at labels stay those of the fit, out of fold where it has such, but for what X changes in the base:
         # features that the base does not use change nothing.
-        members = own.members
-        if members is not None:
-            each = self.base.predict_members(self.graph, X) - self.base.predict_members(self.graph, self.X)
-            each = each if len(each) == len(members) else each.mean(axis=0, keepdims=True)
-            members = members - each[:, labelled]
-        seen: Any = {"members": members, "out_of_sample": own.out_of_sample, "error_scale": self.error_scale}
+        seen = self._members(np.arange(self.graph.n_nodes), self.graph, X)
         found = replace(found, residual=own.residual - (found.base - own.base), **seen)
-        return found if y is None else found.condition_on(check_values(y, self.graph, "y"))
+        if y is None:
+            return found
+        y, noise = self._labels(given, self.graph)
+        return found.condition_on(y, noise=noise)
 
     def on(self, graph: Graph, X: Any = None, y: Any = None) -> Prediction:
         """Return what the field says of another graph.
@@ -284,14 +300,18 @@ class FittedField(Workspace):
         y : (m,) array, optional
             Known labels, NaN where unknown.
         """
-        X, y = features_of(X, check_graph(graph)), labels_by_id(y, graph)
+        given = y
+        X, y = features_of(X, check_graph(graph)), labels_by_id(labels_alone(y), graph)
         at = self._within(graph, warned=y is None)
         if at is not None:
             X = features_of_grown(X, self.X, self.feature_names, at, graph)
         X, y = check_together(graph, X, y=y)
         graph, X = self.check_alike(graph, X)
-        y = np.full(graph.n_nodes, np.nan) if y is None else check_values(y, graph, "y")
-        return self._predicted(graph, X, y) if at is None else self._on_grown(graph, X, at).condition_on(y)
+        y, noise = self._labels(with_labels(given, y), graph)
+        if at is None:
+            return self._predicted(graph, X, y, noise=noise)
+        members = None if self.outcome.members is None else self.base.predict_members(graph, X)
+        return self._on_grown(graph, X, at).condition_on(y, members, noise)
 
     def labels_on(self, graph: Graph) -> np.ndarray:
         """Return the labels (m,) of the fit at the nodes of another graph, NaN where there is none.
@@ -326,11 +346,25 @@ class FittedField(Workspace):
         own = self.prediction
         y = np.full(graph.n_nodes, np.nan)
         y[at] = self.y
-        found = self._predicted(graph, X, y, self._design(X))
+        noise = None
+        if self.noise is not None:
+            noise = np.full(graph.n_nodes, np.nan)
+            noise[at] = self.noise
+        found = self._predicted(graph, X, y, self._design(X), noise)
         # Residuals at labels stay those of the fit, out of fold where it has such, but for what new nodes change.
         residual = np.full(graph.n_nodes, np.nan)
         residual[at] = own.residual - (found.base[at] - own.base)
-        return replace(found, residual=residual)
+        return replace(found, residual=residual, **self._members(at, graph, X))
+
+    def _members(self, at: np.ndarray, graph: Graph, X: Any) -> dict[str, Any]:
+        """Return residuals of networks at labels, which they saw and how far errors are off, where the base moves."""
+        members, unseen = self.prediction.members, self.prediction.out_of_sample
+        if members is not None and unseen is not None:
+            moved = self.base.predict_members(graph, X)[:, at] - self.base.predict_members(self.graph, self.X)
+            moved = moved if len(moved) == len(members) else moved.mean(axis=0, keepdims=True)
+            order = np.argsort(at[self.labelled])
+            members, unseen = (members - moved[:, self.labelled])[:, order], unseen[:, order]
+        return {"members": members, "out_of_sample": unseen, "error_scale": self.error_scale}
 
     def check_alike(self, graph: Any, X: Any) -> tuple[Graph, Any]:
         """Return another graph and its features as the base takes them, if both are like those of the fit."""
@@ -343,11 +377,14 @@ class FittedField(Workspace):
         like, none = (self.n_features, self.feature_names), self.n_features == 0
         return graph, check_features(X, graph, optional=none, like=like, as_is=self.base.takes_tables)[0]
 
-    def _predicted(self, graph: Graph, X: Any, y: np.ndarray, design: Design | None = None) -> Prediction:
+    def _predicted(
+        self, graph: Graph, X: Any, y: np.ndarray, design: Design | None = None, noise: np.ndarray | None = None
+    ) -> Prediction:
         base = self.base.predict(graph, X)
         alpha, beta = self.alpha_and_beta_on(graph)
         drawn: Any = {"draws": self.draws, "random_state": self.random_state}
-        conditional = Conditional(field_graph(graph, self.kind), ~np.isnan(y), alpha, beta, design=design, **drawn)
+        drawn |= {"design": design, "noise": noise}
+        conditional = Conditional(field_graph(graph, self.kind), ~np.isnan(y), alpha, beta, **drawn)
         spread: Any = {"features": X, "spread_of": partial(getattr, self, "spread")}
         return Prediction(graph, y, base, y - base, conditional, self.marginal_variance, **spread)
 

@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from scipy.special import ndtri
 
 from residua.field.prediction import Prediction
@@ -197,7 +196,7 @@ def _columns(field: FittedField) -> np.ndarray | None:
     own = field.base.design(X)
     if own is not None:
         return own if own.shape[1] else None
-    if isinstance(X, pd.DataFrame):
+    if hasattr(X, "select_dtypes"):
         X = X.select_dtypes(["number", "bool"]).to_numpy(float, na_value=np.nan)
     if not 0 < X.shape[1] <= WIDE or X.shape[0] * X.shape[1] > NUMBERS:
         return None

@@ -5,22 +5,25 @@
 
 G precision for beta = 1, L labelled, U unlabelled, r residuals at L. With r_U = -G_UU^-1 G_UL r_L, one solve,
 q = r' G r and by the envelope theorem dq/dalpha_t = -r' S_t r, dq/dr_L = 2 (G r)_L. Components without a label add
-nothing and are left out.
+nothing and are left out. Labels seen through noise are rows of U as well as of L: see ``residua.field.noise``.
 """
 
 from __future__ import annotations
 
+import copy
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from residua.field.noise import Channel
 from residua.field.precision import unit_precision
 from residua.graph.interface import GraphLike
 from residua.linalg import Lanczos, Matrix, Ratio, Shifted, Solver, Strategy
 from residua.linalg.combination import Combination
 from residua.linalg.factor import Family
 from residua.linalg.logdet.choice import auto
+from residua.linalg.logdet.strategy import submatrices
 from residua.linalg.workspace import cached_property
 
 
@@ -51,15 +54,19 @@ class Likelihood:
         How linear systems are solved.
     random_state : int
         Seed of the probes that "auto" may use.
+    gain : ndarray of shape (|L|,) or None
+        Of each label in the order of the graph, what noise leaves of its precision; None for labels without noise.
 
     Attributes
     ----------
     nodes : ndarray of int
         Positions in the graph of the rows that are worked on.
     L, U : ndarray of int
-        Which of those rows are labelled, in the order of the graph, and which are not.
-    n_labelled, n_unlabelled : int
-        How many there are, in all processes.
+        Which of those rows are labelled, in the order of the graph, and which are not known exactly.
+    channel : Channel
+        The noise of the labels.
+    n_labelled : int
+        How many labels there are, in all processes.
     """
 
     def __init__(
@@ -69,6 +76,7 @@ class Likelihood:
         logdet: str | Strategy = "auto",
         solver: Solver | None = None,
         random_state: int = 0,
+        gain: np.ndarray | None = None,
     ):
         self.rows, reached = graph.rows, graph.reached(labelled)
         self.nodes = in_order(graph, reached)
@@ -78,11 +86,25 @@ class Likelihood:
         self.terms = terms
         place = np.empty(graph.n_nodes, np.int64)
         place[self.nodes] = np.arange(len(self.nodes))
-        self.L, self.U = place[labelled], np.flatnonzero(~labelled[self.nodes])
-        self.n_labelled, self.n_unlabelled = (int(n) for n in self.rows.sum(np.array([len(self.L), len(self.U)])))
+        self.L = place[labelled]
+        self.channel = Channel(gain, self.L, len(self.nodes))
+        self.U = np.flatnonzero(self.channel.hidden(labelled[self.nodes]))
+        self.n_labelled = int(self.rows.sum(len(self.L)))
         self.solver = solver or Solver()
         self.strategy, self.automatic = self._strategy(logdet, random_state), logdet == "auto"
+        self._like: Ratio | None = None
         self._precisions: tuple[np.ndarray, tuple[Shifted, Shifted]] | None = None
+
+    def with_gain(self, gain: np.ndarray | None) -> Likelihood:
+        """Return the likelihood of the same labels through noise that leaves ``gain`` (|L|,) of their precision."""
+        other = copy.copy(self)
+        for name in ("ratio", "terms_UU", "_sums"):
+            vars(other).pop(name, None)
+        like = None if isinstance(self.strategy, Lanczos) else self.ratio
+        vars(other).update(_like=like, _precisions=None, channel=Channel(gain, self.L, len(self.nodes)))
+        labelled = np.isin(np.arange(len(self.nodes)), self.L)
+        other.U = np.flatnonzero(other.channel.hidden(labelled))
+        return other
 
     def _strategy(self, logdet: str | Strategy, random_state: int) -> Strategy:
         if isinstance(logdet, Strategy):
@@ -94,11 +116,15 @@ class Likelihood:
     @cached_property
     def ratio(self) -> Ratio:
         """The log-determinants as a function of alpha, before a fit asks for more probes."""
-        return self.strategy.prepare(self.terms, self.U)
+        return self.prepare(self.strategy)
+
+    def prepare(self, strategy: Strategy) -> Ratio:
+        """Return the log-determinants as a strategy computes them."""
+        return strategy.prepare(self.terms, self.U, self.channel.scale(self.U), self._like)
 
     @cached_property
     def terms_UU(self) -> list[Matrix]:
-        return [S.submatrix(self.U) for S in self.terms]
+        return submatrices(self.terms, self.U, self.channel.scale(self.U))
 
     @cached_property
     def _sums(self) -> tuple[Combination, Combination] | None:
@@ -137,28 +163,46 @@ class Likelihood:
         family : Family or None
             Factors of G_UU, where those are the cheaper way.
         """
-        full = self.embed(R)
+        full = self.embed(self.channel.seen(R))
         G, G_UU = self.precisions(alpha)
-        pull = -(G @ full)[self.U]
+        pull = self.channel.pull(G, full, self.U)
         if family is not None:
             with suppress(np.linalg.LinAlgError):  # singular: the solver may still arrive, and says so where not
-                full[self.U] = family.solve(alpha, pull)
-                return full
-        full[self.U] = self.solver.solve(G_UU, pull, None if start is None else start[self.U]).X
-        return full
+                return self.channel.add(full, family.solve(alpha, pull), self.U)
+        near = None if start is None else self.channel.start(start, full, self.U)
+        return self.channel.add(full, self.solver.solve(G_UU, pull, near).X, self.U)
+
+    def omega_with_noise(
+        self, r: np.ndarray, alpha: np.ndarray, beta: float, noise: np.ndarray, step: float = 1e-4
+    ) -> Omega:
+        """Return the same for labels with noise of variances ``noise`` (|L|,), whose precision is (Sigma_LL + N)^-1.
+
+        The slope of the log-determinant in log beta, on which the gains depend, is a difference over ``step``.
+        """
+
+        def logdet(beta: float) -> float:
+            likelihood = self.with_gain(1 / (1 + beta * noise))
+            h = float(likelihood.ratio.value(alpha).value) + likelihood.channel.logdet(self.rows)
+            return self.n_labelled * float(np.log(beta)) + h
+
+        found = self.with_gain(1 / (1 + beta * noise)).omega(r, alpha, beta)
+        w = found.residual / 2
+        misfit = float(self.rows.sum(w @ (r - noise * w)))
+        slope = (logdet(beta * np.exp(step)) - logdet(beta * np.exp(-step))) / (2 * step)
+        return replace(found, beta=(misfit - slope) / beta)
 
     def omega(self, r: np.ndarray, alpha: np.ndarray, beta: float) -> Omega:
         """Return value and gradients at residuals r (|L|,)."""
         full = self.conditional_mean(r[:, None], alpha)
         Gr, n = self.precisions(alpha)[0] @ full, self.n_labelled
-        q = float(self.rows.inner(full, Gr)[0])
+        q = float(self.rows.inner(full, Gr)[0] + self.channel.misfit(r[:, None], full, self.rows)[0, 0])
         slope = np.array([-self.rows.inner(full, S @ full)[0] for S in self.terms])
         h, dh = self.ratio.value(alpha), self.ratio.gradient(alpha)
         return Omega(
-            value=beta * q - n * np.log(beta) - float(h.value) + n * np.log(2 * np.pi),
+            value=beta * q - n * np.log(beta) - float(h.value) - self.channel.logdet(self.rows) + n * np.log(2 * np.pi),
             alpha=beta * slope - dh.value,
             beta=q - n / beta,
-            residual=2 * beta * Gr[self.L, 0],
+            residual=2 * beta * self.channel.pulled(r, full[:, 0], Gr[:, 0]),
             stderr=float(h.stderr),
             alpha_stderr=np.asarray(dh.stderr),
         )

@@ -8,6 +8,8 @@ import numpy as np
 
 from residua.field.alpha_interval import profile_interval
 from residua.field.likelihood import Likelihood
+from residua.field.noise import Noise
+from residua.field.noise_level import NoiseLevel
 from residua.field.profile import Profile
 from residua.graph.interface import GraphLike
 from residua.linalg import Strategy
@@ -38,6 +40,10 @@ class Observed(Workspace):
         Whether the likelihood is the restricted one; that of model files of version 0.1 is plain.
     groups : ndarray of int, shape (d,), or None
         Groups of coefficients that share a prior variance, 0 for coefficients without a prior.
+    noise : Noise or None
+        What was known of the labels' noise; None for labels without.
+    t : float
+        log(beta sigma^2), how strong that noise is beside the field.
     """
 
     graph: GraphLike
@@ -49,11 +55,17 @@ class Observed(Workspace):
     krylov_steps: int
     restricted: bool = True
     groups: np.ndarray | None = None
+    noise: Noise | None = None
+    t: float = 0.0
 
     @cached_property
-    def profile(self) -> Profile:
+    def profile(self) -> Profile | NoiseLevel:
         """The profile likelihood, as the fit left it."""
         likelihood = Likelihood(self.graph, self.labelled, self.strategy)
+        if self.noise is not None:
+            level = NoiseLevel(likelihood, self.y, self.noise, self.design, self.groups, self.t)
+            level.effort, level.steps = self.effort, self.krylov_steps
+            return level
         ratio = likelihood.ratio.with_effort(self.effort)
         profile = Profile(likelihood, self.y, self.design, ratio, self.restricted, self.groups)
         profile.quadratic_form.with_steps(self.krylov_steps)

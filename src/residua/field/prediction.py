@@ -3,7 +3,8 @@
     mean at U = base + E[r_U | r_L],    at i in L, left out: y_i - error_i
     std at i = s_i times that of the field
 
-r residuals, L nodes with a known label, U the others, s the scale that a learned spread gives each node.
+r residuals, L nodes with a known label, U the others, s the scale that a learned spread gives each node. Where labels
+have noise, a prediction is of the value beneath it, which the label tells but in part: then nodes of L are among U too.
 """
 
 from __future__ import annotations
@@ -84,11 +85,16 @@ class Prediction(Workspace):
         if self.unreached.any():
             warn_unreached(self.graph, self.unreached, "they get the base prediction")
         corrected = self.base + self.conditional.conditional_mean(self.residual)
-        return self._finite(np.where(self.known, self.y, corrected), "means")
+        return self._finite(np.where(self.exact, self.y, corrected), "means")
+
+    @cached_property
+    def exact(self) -> np.ndarray:
+        """(n,) bool: nodes with a known label without noise."""
+        return self.known if self.conditional.noise is None else np.asarray(self.conditional.noise == 0)
 
     @cached_property
     def std(self) -> np.ndarray:
-        """(n,) standard deviations, 0 where the label is known."""
+        """(n,) standard deviations, 0 where the label is known without noise."""
         return self._finite(self.scale * self.field_std, "standard deviations")
 
     @cached_property
@@ -195,14 +201,16 @@ class Prediction(Workspace):
         """(n,) means, at known labels those given all the others."""
         mean = self.mean.copy()
         if self.known.any():
-            mean[self.known] -= self.field_leave_one_out.error
+            mean[self.known] = self.y[self.known] - self.field_leave_one_out.error
         return mean
 
     @property
     def left_out_std(self) -> np.ndarray:
-        """(n,) standard deviations, at known labels those given all the others."""
-        std = self.std.copy()
-        std[self.known] = np.sqrt(self.leave_one_out.variance)
+        """(n,) standard deviations, at known labels those given all the others: of the value, without its noise."""
+        std, variance = self.std.copy(), self.leave_one_out.variance
+        if self.conditional.noise is not None:
+            variance = np.maximum(variance - self.conditional.noise[self.known], 0.0)
+        std[self.known] = np.sqrt(variance)
         return std
 
     @cached_property
@@ -246,7 +254,9 @@ class Prediction(Workspace):
         full[self.known] = values
         return full
 
-    def condition_on(self, y: np.ndarray, members: np.ndarray | None = None) -> Prediction:
+    def condition_on(
+        self, y: np.ndarray, members: np.ndarray | None = None, noise: np.ndarray | None = None
+    ) -> Prediction:
         """Return the prediction given further labels.
 
         Parameters
@@ -255,10 +265,16 @@ class Prediction(Workspace):
             Labels that came later, NaN elsewhere; they replace earlier ones at the same nodes.
         members : (k, n) array, optional
             Predictions of each network of an ensemble.
+        noise : (n,) array, optional
+            Variances of the noise of the later labels; None for labels without.
         """
         now = np.where(np.isnan(y), self.y, y)
         known = ~np.isnan(now)
-        conditional = self.conditional.given(known)
+        before = self.conditional.noise
+        if noise is not None or before is not None:
+            before, noise = (np.zeros(len(y)) if each is None else each for each in (before, noise))
+            noise = np.where(np.isnan(y), before, noise)
+        conditional = self.conditional.given(known, noise)
         # A base has learned the labels of the fit: there its out-of-fold predictions count, where it has them.
         base = np.where(self.known, self.y - self.residual, self.base)
         shift = conditional.mean_of(now - base)
@@ -287,7 +303,7 @@ class Prediction(Workspace):
         return members, unseen
 
     def sample(self, count: int, rng: np.random.Generator) -> np.ndarray:
-        """Return (count, n) joint draws of all labels, known ones as known."""
+        """Return (count, n) joint draws of all labels, known ones as known; of the values where labels have noise."""
         deviation = self.conditional.sample(count, rng)
         noise = rng.standard_normal((count, int(self.unreached.sum())))
         deviation[:, self.unreached] += np.sqrt(self.marginal_variance) * noise

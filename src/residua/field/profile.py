@@ -3,6 +3,7 @@
     Omega(alpha) = (|L| - k) log(q / (|L| - k)) + logdet(W' Gbar W) - h(alpha) + const,
     q = min over theta of (y - Z theta)' Gbar (y - Z theta),   Gbar = G_LL - G_LU G_UU^-1 G_UL
 
+Where beta is given, as beside noise of known variance, the first term is beta q - (|L| - k) log beta instead.
 y labels or residuals at L, Z design of a linear mean (may be empty), k its rank at L, W an orthonormal basis of what
 its columns span there: the likelihood of those parts of y that no coefficient can move. Without coefficients it is the
 plain likelihood. Coefficients in groups with a prior of their own are integrated out of it, u_g ~ N(0, tau_g / beta);
@@ -44,6 +45,8 @@ class Profile:
         False for the plain likelihood, which takes the fitted coefficients for known ones.
     groups : ndarray of int, shape (d,), or None
         Groups of coefficients that share a prior variance, 0 for coefficients without a prior; None for all 0.
+    beta : float or None
+        The precision where it is given, in the units of y; None for its best at every alpha.
 
     Attributes
     ----------
@@ -65,6 +68,7 @@ class Profile:
         ratio: Ratio | None = None,
         restricted: bool = True,
         groups: np.ndarray | None = None,
+        beta: float | None = None,
     ):
         Z = np.empty((len(y), 0)) if design is None else design
         groups = np.zeros(Z.shape[1], int) if groups is None else groups
@@ -88,6 +92,7 @@ class Profile:
         if self.freedom < 1 or self.size <= max(1e-13 * rows.max(np.abs(y).max(initial=0)), 4e-15 * highest):
             self._refuse()
         size = self.size
+        self.unit_beta = None if beta is None else beta * size**2
         self.quadratic_form = QuadraticForm(likelihood, lambda: np.column_stack([rest / size, Z @ T]))
         self.ratio = likelihood.ratio if ratio is None else ratio
         self.logdets: dict[tuple[bytes, bool], Estimate] = {}
@@ -107,7 +112,7 @@ class Profile:
         if key in self.fits:
             return self.fits[key]
         Q = self.quadratic_form(alpha)
-        found = least_squares(Q, self.groups, self.freedom)
+        found = least_squares(Q, self.groups, self.freedom, self.unit_beta)
         if found.q <= 1e-13 * Q[0, 0]:
             self._refuse()
         if self.groups.any():
@@ -136,11 +141,16 @@ class Profile:
             "learn from: y is constant, or has as many features as labels; use fewer, or a base such as Ridge."
         )
 
+    def drop_warm_start(self) -> None:
+        """Forget the last solve, so that what comes next does not depend on what was asked before."""
+        self.quadratic_form.drop_warm_start()
+
     def logdet(self, alpha: np.ndarray) -> Estimate:
         """Return h(alpha), each computed once."""
         key = alpha.tobytes(), self.quadratic_form.by_solves  # from when on all processes have to agree
         if key not in self.logdets:
-            self.logdets[key] = self._agreed(self.ratio.value(alpha))
+            h, gain = self.ratio.value(alpha), self.likelihood.channel.logdet(self.likelihood.rows)
+            self.logdets[key] = self._agreed(Estimate(h.value + gain, h.stderr))
         return self.logdets[key]
 
     def omega(self, a: np.ndarray | float) -> float:
@@ -159,13 +169,26 @@ class Profile:
         """
         alpha = np.tanh(np.atleast_1d(a))
         found = self.least_squares(alpha)
-        misfit = self._agreed(_gaussian(found.q, self.n) + found.prior_logdet)
+        misfit = self._agreed(self._gaussian(found.q, self.n) + found.prior_logdet)
         return (float(self.logdet(alpha).value) - misfit) / 2 - self.n * float(np.log(self.size))
 
     def misfit(self, a: np.ndarray | float) -> float:
         """Return Omega but for the log-determinant of the precision."""
-        found = self.least_squares(np.tanh(np.atleast_1d(a)))
-        return self._agreed(_gaussian(found.q, self.counted) + self.restricted * found.logdet)
+        return self._agreed(self.misfit_of(self.least_squares(np.tanh(np.atleast_1d(a)))))
+
+    def misfit_of(self, found: LeastSquares) -> float:
+        """Return the same for a least-squares fit."""
+        return self._gaussian(found.q, self.counted) + self.restricted * found.logdet
+
+    def beta(self, found: LeastSquares) -> float:
+        """Return beta in unit scale: the one that is given, or the best."""
+        return self.freedom / found.q if self.unit_beta is None else self.unit_beta
+
+    def _gaussian(self, q: float, m: int) -> float:
+        """-2 log-density of m numbers whose quadratic form is q, but for its determinant."""
+        if self.unit_beta is None:
+            return float(m * (np.log(q / m) + 1 + np.log(2 * np.pi)))
+        return float(self.unit_beta * q - m * np.log(self.unit_beta) + m * np.log(2 * np.pi))
 
     def _agreed(self, value: T) -> T:
         """The same bits in all processes, where a search that asks for another alpha costs them a solve together."""
@@ -180,7 +203,8 @@ class Profile:
         slopes = self.quadratic_form.slopes(alpha)
         q_slopes = np.array([direction @ dQ @ direction for dQ in slopes])
         traces = np.array([(inverse * dQ[1:, 1:]).sum() for dQ in slopes]) if self.restricted else 0.0
-        return (self.counted * q_slopes / q + traces - self.ratio.gradient(alpha).value) * (1 - alpha**2)
+        pulls = self.counted * q_slopes / q if self.unit_beta is None else self.unit_beta * q_slopes
+        return (pulls + traces - self.ratio.gradient(alpha).value) * (1 - alpha**2)
 
     def hessian(self, a: np.ndarray) -> np.ndarray:
         """Return the second derivatives of Omega in a, by central differences; each computed once."""
@@ -195,8 +219,3 @@ class Profile:
             return np.array([[(up - 2 * here + down) / step**2]])
         rows = [(self.gradient(a + d) - self.gradient(a - d)) / (2 * step) for d in step * np.eye(self.p)]
         return (np.array(rows) + np.array(rows).T) / 2
-
-
-def _gaussian(q: float, m: int) -> float:
-    """-2 log-density of m numbers whose quadratic form is q, the precision at its best, but for its determinant."""
-    return float(m * (np.log(q / m) + 1 + np.log(2 * np.pi)))

@@ -4,7 +4,8 @@
 
 For one edge type, one block Lanczos run on S_UU from B = S_UL R serves all of them:
 Q = R'R - alpha R' S_LL R - alpha^2 B' (I - alpha S_UU)^-1 B. For several, or where that run would grow too long, each
-alpha costs a solve: by a sparse factor where that is the cheaper way.
+alpha costs a solve: by a sparse factor where that is the cheaper way. With noise S_UU and B are scaled, as
+``residua.field.noise`` has it, and M R stands for R.
 """
 
 from __future__ import annotations
@@ -53,10 +54,12 @@ class QuadraticForm:
         self._quadrature: tuple[int, BlockQuadrature] | None = None
         self.drop_warm_start()
         if len(likelihood.terms) == 1:
-            R = columns()
-            SR = likelihood.terms[0] @ likelihood.embed(R)
-            self.constant, self.linear = self.rows.gram(R, R), self.rows.gram(R, SR[likelihood.L])
-            self.krylov = BlockLanczos(likelihood.terms_UU[0], SR[likelihood.U]).more_steps(FIRST_STEPS)
+            R, channel = columns(), likelihood.channel
+            MR = channel.seen(R)
+            SR = likelihood.terms[0] @ likelihood.embed(MR)
+            self.constant, self.linear = self.rows.gram(R, MR), self.rows.gram(MR, SR[likelihood.L])
+            start = channel.scaled(SR[likelihood.U], likelihood.U)
+            self.krylov = BlockLanczos(likelihood.terms_UU[0], start).more_steps(FIRST_STEPS)
 
     @property
     def by_solves(self) -> bool:
@@ -84,7 +87,9 @@ class QuadraticForm:
         """Return Q(alpha), shape (k, k)."""
         if self.krylov is None:
             full = self._conditional_mean(alpha)
-            return self.rows.gram(full, self.likelihood.precisions(alpha)[0] @ full)
+            Q = self.rows.gram(full, self.likelihood.precisions(alpha)[0] @ full)
+            noisy = self.likelihood.channel.noisy
+            return Q + self.likelihood.channel.misfit(self.columns(), full, self.rows) if noisy else Q
         if (kept := self._kept.get(alpha.tobytes())) is not None:
             return kept
         a = float(alpha[0])

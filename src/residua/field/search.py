@@ -113,7 +113,7 @@ def _sharper(profile: Profile, a: np.ndarray, rough: bool) -> Ratio | None:
     if likelihood.automatic and not rough:
         exact = exact_instead(likelihood.terms, profile.ratio.foreseen_effort(np.tanh(a), effort))
         if exact is not None:
-            return exact.prepare(likelihood.terms, likelihood.U)
+            return likelihood.prepare(exact)
     return profile.ratio.with_effort(effort)
 
 

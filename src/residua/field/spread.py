@@ -32,6 +32,7 @@ PRIORS = np.array([3.0, 2.0, 3.0, 2.0])
 START = np.array([0.0, 0.0, -2.0, 1.0])
 LIMITS = [(None, None), (-6.0, 12.0), (-5.0, 5.0), (-8.0, 8.0), (-8.0, 5.0)]
 SHAPE = len(LIMITS)  # numbers beside the coefficients
+AROUND = "errors of labels around"  # what these add to the scale is called so
 TABLE = np.linspace(-8.5, 8.5, 3401)
 
 
@@ -136,7 +137,7 @@ class Spread:
     def summed(self, columns: np.ndarray, around: Neighbourhood) -> dict[str, np.ndarray]:
         """Return what each column, and the labels around a node, add to its log scale (n,), by name."""
         parts = dict(zip(self.names, (self.standardised(columns) * self.coefficients).T, strict=True))
-        return parts | ({} if not np.isfinite(self.prior_weight) else {"errors around": self.local(around)})
+        return parts | ({} if not np.isfinite(self.prior_weight) else {AROUND: self.local(around)})
 
 
 class Scores(NamedTuple):

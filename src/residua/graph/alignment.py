@@ -88,6 +88,12 @@ def refuse_unset_index(table: Any, graph: Any, name: str) -> None:
     """Refuse a pandas table whose index nobody set, where nobody set the order of the graph's nodes either."""
     bare = isinstance(table, pd.DataFrame | pd.Series) and not has_ids(table)
     if bare and graph.nodes_found and len(table) == len(graph.nodes):
+        columns: Any = table.columns if isinstance(table, pd.DataFrame) else ()
+        ids = next((c for c in columns if table[c].isin(graph.nodes).all()), None)
+        if ids is not None:
+            raise ValueError(
+                f"{name} has the ids of the nodes in column {ids!r}; make them its index: {name}.set_index({ids!r})."
+            )
         raise ValueError(
             f"{name} has the default index 0, 1, 2, .., and the graph's ids are in the order in which the edges name "
             f"them ({_shown(graph.nodes)}): say what its rows follow. Set the ids as its index, or build the graph "

@@ -92,6 +92,26 @@ def _touching(geometry: np.ndarray, how: str) -> tuple[np.ndarray, np.ndarray]:
     return pairs.row[there], pairs.col[there]
 
 
+def near_points(points: np.ndarray, how: str, k: int, distance: float | None, degrees: bool) -> np.ndarray:
+    """Return pairs of points that are near each other, each once, and how far apart they are: three rows.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n, 2)
+        Longitude and latitude, or coordinates of a plane.
+    how, k, distance : str, int, float
+        "knn" and its number, or "distance" and how far.
+    degrees : bool
+        Whether points are longitude and latitude; distances are metres then.
+    """
+    centres = _on_sphere(points) if degrees else points
+    source, target = _near(centres, how, k, distance, degrees)
+    low, high = np.unique(np.sort(np.stack([source, target]), axis=0), axis=1)
+    apart = np.sqrt(((centres[low] - centres[high]) ** 2).sum(axis=1))
+    apart = 2 * EARTH * np.arcsin(np.minimum(apart / 2, 1)) if degrees else apart
+    return np.stack([low, high, apart])
+
+
 def _centres(geometry: np.ndarray, degrees: bool) -> np.ndarray:
     import shapely
 

@@ -129,6 +129,10 @@ class Matrix(Operator):
         """Return the principal submatrix on ``rows``: positions among those of this process."""
 
     @abstractmethod
+    def scaled(self, c: np.ndarray) -> Matrix:
+        """Return ``C S C`` with C = diag(c), c (n_local,) at the rows of this process."""
+
+    @abstractmethod
     def diagonal(self) -> np.ndarray:
         """Return the diagonal at the rows of this process."""
 
@@ -255,6 +259,9 @@ class Sparse(Matrix, Workspace):
         A = part.adjacency
         A.sort_indices()
         return Sparse(A.indptr, A.indices, None if self.weights is None else A.data, part.scale)
+
+    def scaled(self, c: np.ndarray) -> Sparse:
+        return Sparse(*self.arrays[:3], self.scale * np.asarray(c, self.dtype))
 
     def diagonal(self) -> np.ndarray:
         return self.scale[: self.n_local] ** 2 * self.adjacency.diagonal()

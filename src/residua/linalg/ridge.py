@@ -114,7 +114,7 @@ def fit_rows(rows: Rows, Z: np.ndarray, y: np.ndarray, groups: np.ndarray) -> Ro
     return RowsFit(np.ldexp(T @ found.theta, power), np.einsum("ij,ij->i", W @ found.inverse, W), variance, rank)
 
 
-def least_squares(Q: np.ndarray, groups: np.ndarray, m: int) -> LeastSquares:
+def least_squares(Q: np.ndarray, groups: np.ndarray, m: int, precision: float | None = None) -> LeastSquares:
     """Fit y by columns W of a basis, given their inner products; variances of groups by restricted likelihood.
 
     Parameters
@@ -125,10 +125,12 @@ def least_squares(Q: np.ndarray, groups: np.ndarray, m: int) -> LeastSquares:
         Group of each column, 0 for those of free coefficients, which come first.
     m : int
         Degrees of freedom of y beyond the free coefficients.
+    precision : float or None
+        Of the noise, where it is known: the inverse of its variance in units of Q.
     """
     variance = np.full(len(groups), np.inf)
     if groups.any():
-        variance[groups > 0] = restricted_variances(_without_free(Q, groups), groups[groups > 0], m)
+        variance[groups > 0] = restricted_variances(_without_free(Q, groups), groups[groups > 0], m, precision)
     return solved(Q, variance)
 
 

@@ -3,8 +3,9 @@
     u_g ~ N(0, tau_g I) for each group g of coefficients,    noise of variance 1, all times an unknown factor
     f(tau) = m log q + logdet H,    H = I + D A D,    q = c - b' D H^-1 D b,    D = diag(tau)^1/2
 
-A = B' P B, b = B' P y, c = y' P y: B the columns of those coefficients, P the precision of y with the coefficients that
-have no prior left out of account, m its degrees of freedom. f is -2 restricted log-likelihood but for a constant.
+(p q in place of m log q where the factor 1 / p is known). A = B' P B, b = B' P y, c = y' P y: B the columns of those
+coefficients, P the precision of y with the coefficients that have no prior left out of account, m its degrees of
+freedom. f is -2 restricted log-likelihood but for a constant.
 With R = A - A D H^-1 D A and r = b - A D H^-1 D b its derivatives are sums over blocks of groups,
 
     df/dtau_g = tr R_gg - (m/q) |r_g|^2
@@ -36,6 +37,19 @@ class Grams(NamedTuple):
     c: float
 
 
+class _Misfit(NamedTuple):
+    """What q counts for: m log q, or p q where the factor 1 / p of all variances is known."""
+
+    m: int
+    precision: float | None
+
+    def of(self, q: float) -> tuple[float, float, float]:
+        """Return the value, its slope in q, and minus its second derivative."""
+        if self.precision is None:
+            return self.m * np.log(q), self.m / q, self.m / q**2
+        return self.precision * q, self.precision, 0.0
+
+
 class _Point(NamedTuple):
     """f with its gradient and Hessian in s."""
 
@@ -44,7 +58,7 @@ class _Point(NamedTuple):
     hessian: np.ndarray
 
 
-def restricted_variances(grams: Grams, groups: np.ndarray, m: int) -> np.ndarray:
+def restricted_variances(grams: Grams, groups: np.ndarray, m: int, precision: float | None = None) -> np.ndarray:
     """Return tau of each column.
 
     Parameters
@@ -55,6 +69,8 @@ def restricted_variances(grams: Grams, groups: np.ndarray, m: int) -> np.ndarray
         The group of each column: columns of a group share their variance.
     m : int
         Degrees of freedom of y.
+    precision : float or None
+        The inverse of the factor of all variances, where it is known.
 
     Returns
     -------
@@ -67,19 +83,20 @@ def restricted_variances(grams: Grams, groups: np.ndarray, m: int) -> np.ndarray
     there = (traces > np.finfo(float).tiny) & (grams.c > np.finfo(float).tiny)
     if not there.any():
         return np.zeros(len(groups))
+    misfit = _Misfit(m, None if precision is None else precision * grams.c)
     grams = Grams(grams.A, grams.b / np.sqrt(grams.c), 1.0)  # the unit of y is of no account
     unit = 1 / np.where(there, traces, 1.0)
     s = np.where(there, START, 0.0)
-    here = _evaluated(grams, member, unit, s, m)
+    here = _evaluated(grams, member, unit, s, misfit)
     for _ in range(STEPS):
         step = _newton_step(here, s)
         if -here.gradient @ step < 2 * SETTLED:
             break
-        s, here = _descended(grams, member, unit, m, s, step, here)
+        s, here = _descended(grams, member, unit, misfit, s, step, here)
     return (unit * np.expm1(s))[place]
 
 
-def _evaluated(grams: Grams, member: np.ndarray, unit: np.ndarray, s: np.ndarray, m: int) -> _Point:
+def _evaluated(grams: Grams, member: np.ndarray, unit: np.ndarray, s: np.ndarray, misfit: _Misfit) -> _Point:
     A, b, c = grams
     tau, slope = unit * np.expm1(s), unit * np.exp(s)
     root = np.sqrt(tau @ member.T)
@@ -89,10 +106,11 @@ def _evaluated(grams: Grams, member: np.ndarray, unit: np.ndarray, s: np.ndarray
     R = A - half[:, :-1].T @ half[:, :-1]
     r = b - half[:, :-1].T @ half[:, -1]
     squares = (r * r) @ member
-    gradient = (R.diagonal() @ member - m / q * squares) * slope
-    blocks = member.T @ (2 * m / q * r[:, None] * R * r - R * R) @ member - m / q**2 * np.outer(squares, squares)
+    value, first, second = misfit.of(q)
+    gradient = (R.diagonal() @ member - first * squares) * slope
+    blocks = member.T @ (2 * first * r[:, None] * R * r - R * R) @ member - second * np.outer(squares, squares)
     hessian = blocks * np.outer(slope, slope) + np.diag(gradient)
-    return _Point(float(m * np.log(q) + 2 * np.log(L.diagonal()).sum()), gradient, hessian)
+    return _Point(float(value + 2 * np.log(L.diagonal()).sum()), gradient, hessian)
 
 
 def _newton_step(here: _Point, s: np.ndarray) -> np.ndarray:
@@ -107,11 +125,11 @@ def _newton_step(here: _Point, s: np.ndarray) -> np.ndarray:
 
 
 def _descended(
-    grams: Grams, member: np.ndarray, unit: np.ndarray, m: int, s: np.ndarray, step: np.ndarray, here: _Point
+    grams: Grams, member: np.ndarray, unit: np.ndarray, misfit: _Misfit, s: np.ndarray, step: np.ndarray, here: _Point
 ) -> tuple[np.ndarray, _Point]:
     """The end of the longest of ``step``, half of it, and so on, at which f is no higher."""
     for _ in range(30):
-        there = _evaluated(grams, member, unit, s + step, m)
+        there = _evaluated(grams, member, unit, s + step, misfit)
         if there.value <= here.value:
             return s + step, there
         step = step / 2

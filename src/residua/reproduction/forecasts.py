@@ -26,8 +26,6 @@ from residua.field.spread import Spread
 from residua.intervals import jackknife_quantile
 from residua.reproduction.runs import Values
 
-AUTO = "jackknife, auto"
-MIDDLES = (np.arange(400) + 0.5) / 400  # of equal shares of scores
 CALIBRATION = 0.15  # share of the known labels that split-conformal intervals keep for their residuals
 PLACES = (("longitude", "latitude"), ("x", "y"), ("row", "column"))
 GPBOOST = "GPBoost"

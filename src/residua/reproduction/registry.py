@@ -33,6 +33,7 @@ EXPERIMENTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "fig-ising": ("residua.reproduction.figures:fig_ising", ("first_seed",)),
     "fig-election": ("residua.reproduction.figures:fig_election", ("first_seed",)),
     "calibration": ("residua.reproduction.calibration:calibration", (*SEEDS, *NAMES)),
+    "counts": ("residua.reproduction.counts:counts", SEEDS),
     "inference": ("residua.reproduction.inference:inference", (*SEEDS, "datasets")),
     "networks-coverage": ("residua.reproduction.networks_coverage:networks_coverage", (*SEEDS, *NAMES)),
 }

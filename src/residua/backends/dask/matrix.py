@@ -95,6 +95,9 @@ class RowBlock(Matrix):
         sends = {to: place[need[flags]] for (to, need), flags in asked if flags.any()}
         return RowBlock(local, self.ids[needed], sends, [int(f.sum()) for f in still if f.any()], self.rows)
 
+    def scaled(self, c: np.ndarray) -> RowBlock:
+        return RowBlock(self.local.scaled(self.with_halo(c)), self.ids, self.sends, self.halo, self.rows)
+
     def diagonal(self) -> np.ndarray:
         return self.local.diagonal()
 

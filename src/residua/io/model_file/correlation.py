@@ -13,6 +13,7 @@ from residua.bases.trees.base import TreesBase
 from residua.field import CorrelationFit
 from residua.field.fitted import FittedField
 from residua.field.kinds import LAPLACIAN, highest_degree
+from residua.field.noise import Noise
 from residua.field.observed import Observed
 from residua.io.model_file.container import damaged
 from residua.io.model_file.values import Arrays, Table, plain_or_none
@@ -21,8 +22,10 @@ from residua.validation import one_line
 
 STRATEGIES: dict[str, type[Strategy]] = {kind.__name__: kind for kind in (Cholesky, Eigen, Lanczos)}
 PRECISIONS = {"float32": np.float32, "float64": np.float64}
+MAX_LOG_RATIO = 690.0  # of noise to the field: its exponential is a float, and so is its inverse
 MAX_STEPS, MAX_PROBES = 4000, 512  # of a quadratic form and a log-determinant: further than any fit goes
 SCALARS = ("beta", "beta_stderr", "log_likelihood", "p_value")
+NOISE = ("noise_variance", "noise_stderr")  # where they were learned
 LATER = {  # which files of version 0.1 do not have
     "restricted_log_likelihood": math.nan,
     "log_likelihood_mc_error": 0.0,
@@ -36,7 +39,8 @@ def pack_correlation(fit: CorrelationFit, arrays: dict[str, np.ndarray]) -> dict
     return {
         **{name: getattr(fit, name) for name in (*SCALARS, *LATER, "alpha_mc_error", "n_labelled", "note")},
         "methods": dict(fit.methods),
-        "effort": _pack_effort(fit.source) if isinstance(fit.source, Observed) else None,
+        "effort": _pack_effort(fit.source, arrays) if isinstance(fit.source, Observed) else None,
+        **({} if fit.noise_variance is None else {name: getattr(fit, name) for name in NOISE}),
     }
 
 
@@ -54,6 +58,7 @@ def unpack_correlation(table: Table, field: FittedField, arrays: Arrays) -> Corr
         raise damaged(f"bartlett_factor is {scalars['bartlett_factor']}")
     # Files of version 0.1.0 hold a beta that is not corrected for the coefficients of the mean.
     factor = field.beta / scalars["beta"]
+    scalars |= {name: table.number(name) for name in NOISE if name in table}
     return CorrelationFit(
         **scalars | {"beta": field.beta, "beta_stderr": scalars["beta_stderr"] * factor},
         alpha=dict(field.alpha),
@@ -66,11 +71,13 @@ def unpack_correlation(table: Table, field: FittedField, arrays: Arrays) -> Corr
         coefficients=arrays.take("correlation.coefficients", (columns,)),
         coefficient_covariance=arrays.take("correlation.covariance", (columns, columns)) / factor,
         prior_variance=np.full(columns, np.inf) if prior is None else prior,
-        source=None if effort is None else _unpack_effort(effort, field, design, "bartlett_factor" in table),
+        source=None if effort is None else _unpack_effort(effort, field, design, "bartlett_factor" in table, arrays),
     )
 
 
-def _unpack_effort(table: Table, field: FittedField, design: np.ndarray | None, restricted: bool) -> Observed:
+def _unpack_effort(
+    table: Table, field: FittedField, design: np.ndarray | None, restricted: bool, arrays: Arrays
+) -> Observed:
     """Return what the correlation was learned from."""
     strategy = unpack_strategy(table.need("strategy", Table))
     steps, probes = (table.need(name, int, type(None)) for name in ("steps", "probes"))
@@ -81,7 +88,15 @@ def _unpack_effort(table: Table, field: FittedField, design: np.ndarray | None, 
     values, Z = (_correlated(field), None) if design is None else (field.y[L], design[L])
     done = () if probes is None or not isinstance(strategy, Lanczos) else (probes, strategy.steps)
     groups = getattr(field.base, "groups", None)
-    return Observed(field.field_graph, L, values, Z, strategy, done, -1 if steps is None else steps, restricted, groups)
+    krylov = -1 if steps is None else steps
+    seen = Observed(field.field_graph, L, values, Z, strategy, done, krylov, restricted, groups)
+    if "log_noise_ratio" not in table:
+        return seen
+    learned, t = table.need("noise_learned", bool), table.number("log_noise_ratio")
+    relative = arrays.take("correlation.noise", (int(L.sum()),))
+    if not abs(t) < MAX_LOG_RATIO or (relative < 0).any():
+        raise damaged(f"log_noise_ratio is {t}, or a variance is negative")
+    return replace(seen, noise=Noise(relative, learned), t=t)
 
 
 def _correlated(field: FittedField) -> np.ndarray:
@@ -92,12 +107,16 @@ def _correlated(field: FittedField) -> np.ndarray:
     return mean_where(members, unseen)
 
 
-def _pack_effort(seen: Observed) -> dict[str, Any]:
+def _pack_effort(seen: Observed, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     strategy, probes = seen.strategy, None  # probes and steps that it has come to
     if isinstance(strategy, Lanczos):
         probes, strategy = seen.effort[0], replace(strategy, steps=seen.effort[1])
     steps = None if seen.krylov_steps < 0 else seen.krylov_steps
-    return {"strategy": pack_strategy(strategy), "steps": steps, "probes": probes}
+    packed: dict[str, Any] = {"strategy": pack_strategy(strategy), "steps": steps, "probes": probes}
+    if seen.noise is not None:
+        arrays["correlation.noise"] = seen.noise.relative
+        packed |= {"noise_learned": seen.noise.learned, "log_noise_ratio": seen.t}
+    return packed
 
 
 def pack_strategy(strategy: Strategy) -> dict[str, Any]:

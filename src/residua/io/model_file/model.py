@@ -157,6 +157,8 @@ def _pack(model: Predictor) -> dict[str, bytes]:
     arrays = {"y": field.y, "residual": outcome.residual, "alone": outcome.base_out_of_fold_error}
     if outcome.members is not None and outcome.out_of_sample is not None:
         arrays |= {"starts": outcome.members, "held": outcome.out_of_sample.astype(np.int64)}
+    if field.noise is not None:
+        arrays["noise"] = field.noise[field.labelled]
     estimators: dict[str, Any] = {}
     table = {
         "format": FORMAT,
@@ -217,7 +219,7 @@ def _unpack(members: Mapping[str, bytes], trusted: list[str | type], module: Any
     seed = table.need("random_state", int) if "random_state" in table else model.random_state
     spread = unpack_spread(table.get("spread"), X.shape[1], arrays)
     field = FittedField(graph, X, y, base, outcome, alpha, stderr, beta, names, seed, recipe, error_scale=scale)
-    field = replace(field, kind=kind, log_scores=tried, spread_setting=spread)
+    field = replace(field, kind=kind, log_scores=tried, spread_setting=spread, noise=_unpack_noise(known, arrays))
     if table.get("correlation") is not None:
         fit = unpack_correlation(table.need("correlation", Table), field, arrays)
         field = replace(field, outcome=replace(outcome, correlation=fit))
@@ -225,6 +227,17 @@ def _unpack(members: Mapping[str, bytes], trusted: list[str | type], module: Any
         raise damaged(f"it has unknown arrays {one_line(sorted(arrays.left))}")
     model.field_ = field
     return model
+
+
+def _unpack_noise(known: np.ndarray, arrays: Arrays) -> np.ndarray | None:
+    """Return the variances (n,) of the labels' noise, NaN where there is no label; None where they have none."""
+    if "noise" not in arrays.left:
+        return None
+    noise = np.full(len(known), np.nan)
+    noise[known] = arrays.take("noise", (int(known.sum()),))
+    if (noise < 0).any():
+        raise damaged("a variance is negative")
+    return noise
 
 
 def _unpack_outcome(base: Base, n_labelled: int, arrays: Arrays) -> Outcome:

@@ -10,6 +10,8 @@ import numpy as np
 from residua.encoding import Encoding
 from residua.io.model_file.container import damaged
 from residua.io.model_file.values import Table, read_number
+from residua.io.tables.dates import PARTS
+from residua.io.tables.duplicates import RULES
 from residua.io.tables.numerals import Notation
 from residua.io.tables.recipe import Recipe
 
@@ -22,10 +24,17 @@ def unpack_recipe(table: Table, names: np.ndarray | None, check: bool = True) ->
         **{name: table.need(name, str, type(None)) for name in ("weight", "edge_type", "length") if name in table},
         missing=_texts(table.need("missing", list)),
         **_numerals(table),
+        duplicates=table.need("duplicates", str) if "duplicates" in table else "sum",
+        dates={name: _date(value) for name, value in table.need("dates", Table).items()} if "dates" in table else {},
+        positions=_texts(table.need("positions", list)) if "positions" in table else (),
         medians=found.medians,
         values=found.values,
         as_is=bool(table.get("as_is")),
     )
+    if not recipe.dates.keys() <= recipe.medians.keys() or len(recipe.positions) not in (0, 2):
+        raise damaged("recipe has dates that are no features, or a position that is no pair")
+    if recipe.duplicates not in RULES:
+        raise damaged("recipe has an unknown rule for rows that list one edge")
     if check and recipe.feature_names != ([] if names is None else list(names)):
         raise damaged("recipe makes other features than the model has")
     return recipe
@@ -50,6 +59,13 @@ def _numerals(table: Table) -> dict[str, Any]:
     if type(found.get("units", False)) is not bool:
         raise damaged("recipe has marks of numbers that are unknown")
     return found
+
+
+def _date(value: Any) -> tuple[str, str]:
+    found = _texts(value)
+    if len(found) != 2 or found[1] not in PARTS:
+        raise damaged("recipe has a date of an unknown kind")
+    return found[0], found[1]
 
 
 def _texts(values: Any) -> tuple[str, ...]:

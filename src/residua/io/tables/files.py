@@ -7,18 +7,24 @@ Parquet columns keep their types.
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import os
+import sys
+import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import pandas as pd
+import psutil
 import pyarrow as pa
 
 from residua.caller import warn
+from residua.io.tables.databases import EXCEL, read_tables_file, split_name
 from residua.io.tables.quotes import Quotes, count_lines, swallowed
 from residua.maps import is_map, read_map
 from residua.validation import printable
@@ -30,10 +36,21 @@ BLOCK = 1 << 24  # bytes; pyarrow refuses a row that is longer
 
 def read_file(path: Path) -> tuple[pd.DataFrame, str | None]:
     """Return the columns of a file, and its separator if it is CSV; an error names the file, the line, the remedy."""
+    path, name = split_name(path)
     if path.is_file() and is_map(path):
         return _read_map(path), None
     data = _bytes(path)
-    frame, separator = (_read_parquet(path, data), None) if data.startswith(b"PAR1") else _read_csv(path, data)
+    separator, frame = None, read_tables_file(path, data, name)
+    if name is not None and frame is None:
+        raise ValueError(f"{path} is no workbook and no database, of which {name!r} could be a table; leave it out.")
+    if frame is None and data.startswith(b"PAR1"):
+        frame = _read_parquet(path, data)
+    elif frame is None and data.startswith((b"ARROW1", b"FEA1")):
+        frame = _read_arrow(path, data)
+    elif frame is None:
+        frame, separator = _read_csv(path, data)
+    if len(set(frame.columns)) < len(frame.columns):
+        raise ValueError(f"{path} has two columns of one name: {list(frame.columns)}; give each a name of its own.")
     if not len(frame):
         raise ValueError(f"{path} has a header and no rows; give a line for each row.")
     for name in frame.columns:
@@ -55,8 +72,11 @@ def _bytes(path: Path) -> bytes:
     """Return what is in a file, unless it is plainly no table."""
     if path.is_dir():
         raise ValueError(f"{path} is a folder; name a CSV or Parquet file.")
+    if str(path) == "-":
+        return _standard_input()
     try:
         data = path.read_bytes()
+        data = data if path.suffix.lower() in (".parquet", ".pq") else unpacked(data, path)
     except FileNotFoundError:
         raise FileNotFoundError(f"{path} not found; check the name, and the folder you are in.") from None
     except OSError as error:
@@ -65,11 +85,60 @@ def _bytes(path: Path) -> bytes:
         raise ValueError(f"{path} is empty; give a header line with the columns' names, then a line for each row.")
     if path.suffix.lower() in (".parquet", ".pq") and not data.startswith(b"PAR1"):
         raise ValueError(f"{path} is no Parquet file (it does not begin with PAR1); write it again, or name it .csv.")
-    if data.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
-        raise ValueError(f"{path} is a spreadsheet or a zip archive; export the sheet as CSV (UTF-8) and give that.")
-    if data.startswith(b"\x1f\x8b"):
-        raise ValueError(f"{path} is compressed by gzip; unpack it first: gunzip {path.name}.")
+    archive = data.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0"))
+    if archive and path.suffix.lower() not in EXCEL:
+        raise ValueError(
+            f"{path} is an old spreadsheet or a zip archive; save it as .xlsx or CSV (UTF-8), and give that."
+        )
     return data
+
+
+_READ: WeakKeyDictionary[Any, bytes] = WeakKeyDictionary()  # what standard input had: it can be read once
+
+
+def _standard_input() -> bytes:
+    """Return what comes by standard input, which is asked for more than once where an error names a line."""
+    stream = sys.stdin
+    if stream not in _READ:
+        if stream.isatty():
+            raise ValueError(
+                "- stands for standard input, which is this terminal; pipe a table into it, or name a file."
+            )
+        _READ[stream] = unpacked(stream.buffer.read(), Path("-"))
+    if not _READ[stream].strip():
+        raise ValueError("- is empty: nothing came by standard input; give a table with a header, or name a file.")
+    return _READ[stream]
+
+
+def unpacked(data: bytes, path: Path) -> bytes:
+    """Return what gzip has compressed, up to the memory of the machine; other bytes as they are."""
+    if not data.startswith(b"\x1f\x8b"):
+        return data
+    most, parts, size = psutil.virtual_memory().total // 4, [], 0
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+            while part := file.read(BLOCK):
+                parts.append(part)
+                size += len(part)
+                if size > most:
+                    raise ValueError(f"{path} unfolds to more than {most / 1e9:.0f} GB; unpack it, or split it.")
+    except (OSError, EOFError, zlib.error) as error:
+        raise ValueError(f"{path} is damaged gzip ({error}); copy it again if it was cut short.") from None
+    return b"".join(parts)
+
+
+def _read_arrow(path: Path, data: bytes) -> pd.DataFrame:
+    """Return the columns of an Arrow or a Feather file."""
+    from pyarrow import feather
+
+    try:
+        table = feather.read_table(pa.BufferReader(data))
+        table.validate(full=True)
+        return table.replace_schema_metadata().to_pandas()
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise ValueError(
+            f"{path} is a damaged Arrow file ({_first_line(error)}); copy it again, or write it anew."
+        ) from None
 
 
 def _read_csv(path: Path, data: bytes) -> tuple[pd.DataFrame, str]:
@@ -202,7 +271,7 @@ def _check_utf8(data: bytes, path: Path) -> None:
 def line_of(path: Path, separator: str, row: int) -> int:
     """The line of a CSV file on which a row of the table begins."""
     with suppress(csv.Error, StopIteration):  # a cell that is longer than Python's reader takes
-        return next(islice(_records(path.read_bytes(), separator), row + 1, None))[0]
+        return next(islice(_records(_bytes(path), separator), row + 1, None))[0]
     return row + 2
 
 

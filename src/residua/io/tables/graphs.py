@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
+from functools import partial
+from typing import NoReturn
 
 import numpy as np
 import pandas as pd
@@ -10,9 +12,13 @@ import pandas as pd
 from residua.atomic import PathLike
 from residua.graph import Graph
 from residua.io.tables.columns import NUMBERS, Table, and_more, as_text, short
+from residua.io.tables.duplicates import RULES, EdgeRows, Rows, merge
 from residua.io.tables.maps import edge_table, is_way
 from residua.io.tables.numerals import Notation
 from residua.io.tables.recipe import Recipe, learn_features
+from residua.validation import check_choice
+
+FEW_IDS = 20  # too few to tell codes by their lengths
 
 
 @dataclass(frozen=True)
@@ -39,6 +45,10 @@ class Columns:
         Whether a unit or a currency may stand beside a number.
     skip_unknown : bool
         Leave out edges to nodes that are not in the node table.
+    duplicates : {"error", "first", "sum", "mean", "max"}
+        What rows become that list one edge.
+    coordinates : {"map", "features"}
+        What positions of nodes are for: the map alone, or features as well.
     as_is : bool
         Leave features as they are, empty cells and text too, for a base that takes them.
     """
@@ -58,6 +68,8 @@ class Columns:
     decimal: str = "."
     units: bool = False
     skip_unknown: bool = False
+    duplicates: str = "error"
+    coordinates: str = "map"
     as_is: bool = False
 
 
@@ -73,6 +85,7 @@ class NodeData:
     left_out: dict[str, str]  # columns of the node table that are not used, and why
     edge_columns_left: list[str]
     notes: list[str]
+    rows: EdgeRows
     neighbours: str | None = None  # on a map, the words that stand for an edge table
 
     @property
@@ -87,17 +100,21 @@ def read_tables(nodes: PathLike, edges: PathLike, columns: Columns) -> NodeData:
     edges_table = edge_table(edges, node_table, _named(node_table, columns.id, "--id", "id", 0))
     recipe = _names(node_table, edges_table, columns)
     y = node_table.numbers(recipe.target, "; an empty cell is a node whose label is unknown")
+    check_choice(columns.coordinates, ("map", "features"), "--coordinates")
     recipe, left_out = learn_features(recipe, node_table, columns)
     return _read(node_table, edges_table, recipe, y, columns.skip_unknown, left_out)
 
 
-def read_again(nodes: PathLike, edges: PathLike, recipe: Recipe, skip_unknown: bool = False) -> NodeData:
+def read_again(
+    nodes: PathLike, edges: PathLike, recipe: Recipe, skip_unknown: bool = False, duplicates: str | None = None
+) -> NodeData:
     """Read other files as those of a fit were read; labels in the target column, if it is there, are known."""
     node_table = Table.read(nodes, recipe.notation)
     edges_table = edge_table(edges, node_table, node_table.need(recipe.id, "the id column of the model"))
     for column in (recipe.source, recipe.to, recipe.weight, recipe.edge_type, recipe.length):
         if column is not None:
             edges_table.need(column, "a column of the model's edges")
+    recipe = recipe if duplicates is None else replace(recipe, duplicates=duplicates)
     there = recipe.target in node_table.columns
     y = node_table.numbers(recipe.target, settled=True) if there else np.full(len(node_table.frame), np.nan)
     return _read(node_table, edges_table, recipe, y, skip_unknown, {})
@@ -141,13 +158,26 @@ def rows_like(path: PathLike, graph: Graph, recipe: Recipe | None, numbers: tupl
     return pd.DataFrame(table).iloc[rows].set_axis(graph.nodes)
 
 
+def columns_like(path: PathLike, wanted: np.ndarray, recipe: Recipe, names: tuple[str, ...]) -> dict[str, np.ndarray]:
+    """Return columns of a node table as they are written, with their rows in the order of the ids that are wanted."""
+    nodes = Table.read(path, recipe.notation)
+    ids, listed = _alike(nodes.ids(nodes.need(recipe.id, "the id column of the model")), pd.Series(wanted))
+    _check_unique(nodes, recipe.id, ids)
+    rows = pd.Index(ids).get_indexer(pd.Index(listed))
+    if (rows < 0).any():
+        raise ValueError(
+            f"{path} lacks node {short(listed.iloc[np.argmax(rows < 0)])}{and_more(rows < 0)} of the model."
+        )
+    return {name: nodes.frame[nodes.need(name, "--keep")].to_numpy()[rows] for name in names}
+
+
 def _read(nodes: Table, edges: Table, recipe: Recipe, y: np.ndarray, skip: bool, left_out: dict[str, str]) -> NodeData:
-    graph, notes = _graph(nodes, edges, recipe, skip)
+    graph, notes, rows = _graph(nodes, edges, recipe, skip)
     X, filled, more = recipe.encode(nodes)
     used = {recipe.source, recipe.to, recipe.weight, recipe.edge_type, recipe.length}
     unused = [c for c in edges.columns if c not in used]
     words = str(edges.path) if is_way(edges.path) else None
-    return NodeData(graph, X, y, recipe, filled, left_out, unused, notes + more, words)
+    return NodeData(graph, X, y, recipe, filled, left_out, unused, notes + more, rows, words)
 
 
 def _names(nodes: Table, edges: Table, columns: Columns) -> Recipe:
@@ -171,8 +201,14 @@ def _names(nodes: Table, edges: Table, columns: Columns) -> Recipe:
     ):
         if column is not None:
             edges.need(column, option)
-    found = Recipe(id_column, target, source, to, columns.weight, columns.edge_type, **asdict(nodes.notation))
+    rest = asdict(nodes.notation) | {"duplicates": columns.duplicates}
+    found = Recipe(id_column, target, source, to, columns.weight, columns.edge_type, **rest)
     return replace(found, length=columns.length, as_is=columns.as_is)
+
+
+def named_column(table: Table, given: str | None) -> str:
+    """Return the id column: the one that was given, else "id", else the first."""
+    return _named(table, given, "--id", "id", 0)
 
 
 def _named(table: Table, given: str | None, option: str, usual: str, place: int) -> str:
@@ -182,7 +218,8 @@ def _named(table: Table, given: str | None, option: str, usual: str, place: int)
     return usual if usual in table.columns else table.columns[place]
 
 
-def _graph(nodes: Table, edges: Table, recipe: Recipe, skip_unknown: bool) -> tuple[Graph, list[str]]:
+def _graph(nodes: Table, edges: Table, recipe: Recipe, skip_unknown: bool) -> tuple[Graph, list[str], EdgeRows]:
+    check_choice(recipe.duplicates, RULES, "--duplicates")
     ids, *ends = _alike(nodes.ids(recipe.id), edges.ids(recipe.source), edges.ids(recipe.to))
     _check_unique(nodes, recipe.id, ids)
     known = [end.isin(ids).to_numpy() for end in ends]
@@ -192,15 +229,63 @@ def _graph(nodes: Table, edges: Table, recipe: Recipe, skip_unknown: bool) -> tu
     kept = np.logical_and(*known)
     if not kept.any():
         raise ValueError(f"{edges.path} has no edge between nodes of {nodes.path}; do both use the same ids?")
-    weight = None if recipe.weight is None else _weights(edges, recipe.weight)[kept]
-    length = None if recipe.length is None else _lengths(edges, recipe.length)[kept]
-    kind = None if recipe.edge_type is None else _types(edges, recipe.edge_type)[kept]
+    weight = np.ones(len(kept)) if recipe.weight is None else _weights(edges, recipe.weight)
+    if recipe.length is not None:
+        weight = 1 / _lengths(edges, recipe.length)
+    types = None if recipe.edge_type is None else _types(edges, recipe.edge_type)
+    codes, names = (np.zeros(len(kept), int), None) if types is None else pd.factorize(types)
+    counted = np.flatnonzero(kept & (weight > 0))
+    lookup = pd.Index(ids)
+    i, j = (lookup.get_indexer(end.iloc[counted]) for end in ends)
+    refuse = partial(_refuse_again, edges, ends, weight)
+    found, repeated, both = merge(Rows(i, j, weight[counted], codes[counted], counted), recipe.duplicates, refuse)
+    plain = recipe.weight is None and (found.weight == 1).all()
+    kind = None if names is None else pd.Series(names).iloc[found.type]
+    listed = ids.to_numpy()
     try:
-        graph = Graph.from_edges(ends[0][kept], ends[1][kept], weight, kind, nodes=ids, length=length)
+        graph = Graph.from_edges(
+            listed[found.i],
+            listed[found.j],
+            None if plain or recipe.length is not None else found.weight,
+            None if kind is None else kind.to_numpy(),
+            nodes=ids,
+            length=None if recipe.length is None else 1 / found.weight,
+        )
     except ValueError as error:
         raise ValueError(f"{edges.path}: {error}") from None
-    skipped = f"{(~kept).sum():,} edges to nodes that are not in {nodes.path} are left out."
-    return graph, [] if kept.all() else [f"{edges.path}: {skipped}"]
+    zero, unknown, loops = int((kept & (weight == 0)).sum()), int((~kept).sum()), int((found.i == found.j).sum())
+    rows = EdgeRows(len(kept), len(found.i), loops, repeated, both, zero, unknown)
+    skipped = f"{unknown:,} edges to nodes that are not in {nodes.path} are left out."
+    notes = [f"{edges.path}: {skipped}"] if unknown else []
+    return graph, notes + lost_zeros(nodes.path, recipe.id, ids), rows
+
+
+def lost_zeros(path: PathLike, column: str, ids: pd.Series) -> list[str]:
+    """Return a note where ids look like codes whose leading zeros were lost: whole numbers of k and k + 1 digits."""
+    text = as_text(ids)
+    if len(text) < FEW_IDS or not text.str.fullmatch(r"[1-9]\d*").all():
+        return []
+    lengths, numbers = sorted(set(text.str.len())), text.astype(float)
+    counted = numbers.max() - numbers.min() < 2 * len(text)  # 1, 2, 3, .. are no codes
+    if counted or len(lengths) != 2 or lengths[0] < 3 or lengths[1] != lengths[0] + 1:
+        return []
+    short_one = text[text.str.len() == lengths[0]].iloc[0]
+    return [
+        f"{path} column {column!r}: ids have {lengths[0]} or {lengths[1]} digits; were leading zeros lost, as "
+        f"spreadsheets lose them? Then write {short_one.zfill(lengths[1])} in both tables."
+    ]
+
+
+def _refuse_again(edges: Table, ends: list[pd.Series], weight: np.ndarray, one: int, other: int, more: str) -> NoReturn:
+    """Refuse an edge that two rows list, naming both."""
+    u, v = (short(end.iloc[one]) for end in ends)
+    again = ends[0].iloc[one] == ends[0].iloc[other]
+    how = "again" if again else f"the other way round, with weight {weight[other]:g} in place of {weight[one]:g}"
+    rest = "" if more == "0" else f" ({more} more edges are listed so)"
+    raise ValueError(
+        f"{edges.path} {edges.place(other)}: the edge {u} - {v} of {edges.place(one)} is listed {how}{rest}; keep one "
+        "line for each edge, or say what several become: --duplicates sum, mean, max or first."
+    )
 
 
 def _alike(*columns: pd.Series) -> list[pd.Series]:

@@ -6,13 +6,15 @@ Most bases need numbers, as ``residua.encoding`` makes them; trees take the tabl
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from residua.encoding import MOST_VALUES, NONE, Encoding
 from residua.io.tables.columns import EMPTY, NUMBERS, OTHER, TEXT, Table, as_option, shown
+from residua.io.tables.coordinates import find_positions
+from residua.io.tables.dates import need_dates, part_of, parts_of, read_dates
 from residua.io.tables.numerals import Notation
 
 if TYPE_CHECKING:
@@ -38,8 +40,15 @@ class Recipe:
         Words that stand for an empty cell.
     thousands, decimal, units : str, str, bool
         How numbers are written, as in ``Notation``.
+    duplicates : str
+        What rows become that list one edge; files of before add those in one direction up.
     medians : dict of str to float
         The median of each column of numbers, by its name.
+    dates : dict of str to tuple of str
+        Of the columns of numbers those that are made of dates: by the name of the feature, the column and its part,
+        "days", "sine" or "cosine", as in ``residua.io.tables.dates``.
+    positions : tuple of str
+        Columns with the position of a node, eastward and northward; none where no columns are recognised.
     values : dict of str to tuple of str
         The values of each column of text, by its name, in the order of the features.
     as_is : bool
@@ -56,8 +65,11 @@ class Recipe:
     thousands: str = ""
     decimal: str = "."
     units: bool = False
+    duplicates: str = "error"
     length: str | None = None
     medians: dict[str, float] = field(default_factory=dict)
+    dates: dict[str, tuple[str, str]] = field(default_factory=dict)
+    positions: tuple[str, ...] = ()
     values: dict[str, tuple[str, ...]] = field(default_factory=dict)
     as_is: bool = False
 
@@ -78,10 +90,16 @@ class Recipe:
 
     def encode(self, nodes: Table) -> tuple[pd.DataFrame | None, dict[str, int], list[str]]:
         """Features of every row (None if there are none), the empty cells of each column, and notes."""
-        columns = [nodes.need(column, "a feature of the model") for column in self.encoding.columns]
-        if not columns:
+        named = {name: self.dates[name][0] if name in self.dates else name for name in (*self.medians, *self.values)}
+        if not named:
             return None, {}, []
-        cells = {c: nodes.numbers(c, other_reading(c)) if c in self.medians else nodes.text(c) for c in columns}
+        cells: dict[str, Any] = {}
+        for name, column in named.items():
+            nodes.need(column, "a feature of the model")
+            if name in self.dates:
+                cells[name] = part_of(need_dates(nodes, column), self.dates[name][1])
+            else:
+                cells[name] = nodes.numbers(name, other_reading(name)) if name in self.medians else nodes.text(name)
         table = pd.DataFrame(cells)
         filled = table.isna().sum()
         said = {c: table[c].dropna() if self.as_is else table[c].fillna(NONE) for c in self.values}
@@ -113,9 +131,20 @@ def learn_features(recipe: Recipe, nodes: Table, columns: Columns) -> tuple[Reci
         raise ValueError(f"--features names {wrong[0]!r}, which is the id or the target; leave it out.")
     chosen: dict[str, list[str]] = {NUMBERS: [], TEXT: []}
     left_out = {}
+    dates: dict[str, tuple[str, str]] = {}
+    positions = find_positions(nodes, taken)
     for column in (name for name in nodes.columns if name not in {*taken, *columns.exclude}):
         if features is not None and column not in features:
             left_out[column] = "not among --features"
+            continue
+        if column in positions and features is None and columns.coordinates != "features":
+            left_out[column] = "the position of a node, for the map; --coordinates features uses it too"
+            continue
+        if column not in columns.categorical and (found := read_dates(nodes.cells(column))) is not None:
+            if found.nunique() == 1 and features is None:
+                left_out[column] = "the same date in every cell"
+            else:
+                dates |= {name: (column, part) for name, part in parts_of(column, found).items()}
             continue
         as_text = column in columns.categorical
         if not as_text and nodes.kind(column) == TEXT and (read := nodes.advice(column)):
@@ -130,8 +159,11 @@ def learn_features(recipe: Recipe, nodes: Table, columns: Columns) -> tuple[Reci
         else:
             left_out[column] = reason
     medians = {c: float(np.nanmedian(nodes.numbers(c, other_reading(c)))) for c in chosen[NUMBERS]}
+    medians |= {
+        name: float(np.nanmedian(part_of(need_dates(nodes, column), part))) for name, (column, part) in dates.items()
+    }
     values = {c: tuple(sorted(set(nodes.text(c).fillna(NONE)))) for c in chosen[TEXT]}
-    learned = replace(recipe, medians=medians, values=values)
+    learned = replace(recipe, medians=medians, values=values, dates=dates, positions=positions)
     if not recipe.as_is:
         _check_names(nodes, learned)
     return learned, left_out

@@ -11,7 +11,7 @@ from scipy.linalg.lapack import dpotri as potri
 from residua.linalg.combination import Combination
 from residua.linalg.factor import Factor, Family
 from residua.linalg.ldl import LDL
-from residua.linalg.logdet.strategy import Estimate, Ratio, Strategy, positions
+from residua.linalg.logdet.strategy import Estimate, Ratio, Strategy, positions, submatrices
 from residua.linalg.operator import Matrix
 
 
@@ -19,9 +19,15 @@ from residua.linalg.operator import Matrix
 class Eigen(Strategy):
     """Exact, by dense eigenvalues once (one term) or a dense inverse at each alpha (several). For small matrices."""
 
-    def prepare(self, terms: Sequence[Matrix], subset: np.ndarray | None = None) -> Ratio:
-        subset = positions(subset)
-        return SpectrumRatio(terms[0], subset) if len(terms) == 1 else DenseRatio(terms, subset)
+    def prepare(
+        self,
+        terms: Sequence[Matrix],
+        subset: np.ndarray | None = None,
+        scale: np.ndarray | None = None,
+        like: Ratio | None = None,
+    ) -> Ratio:
+        parts = submatrices(terms, positions(subset), scale)
+        return SpectrumRatio(terms[0], parts[0], like) if len(terms) == 1 else DenseRatio(terms, parts)
 
 
 @dataclass(frozen=True)
@@ -30,18 +36,23 @@ class Cholesky(Strategy):
 
     cholmod: bool | None = None
 
-    def prepare(self, terms: Sequence[Matrix], subset: np.ndarray | None = None) -> Ratio:
-        return FactorRatio(list(terms), positions(subset), self.cholmod)
+    def prepare(
+        self,
+        terms: Sequence[Matrix],
+        subset: np.ndarray | None = None,
+        scale: np.ndarray | None = None,
+        like: Ratio | None = None,
+    ) -> Ratio:
+        return FactorRatio(list(terms), submatrices(terms, positions(subset), scale), self.cholmod, like)
 
 
 class SpectrumRatio(Ratio):
     """The ratio from all eigenvalues, for one term."""
 
-    def __init__(self, S: Matrix, subset: np.ndarray):
+    def __init__(self, S: Matrix, part: Matrix, like: Ratio | None = None):
         self.method = f"exact: {S.shape[0]:,} eigenvalues"
-        dense = S.to_scipy().toarray().astype(float)
-        self.all = np.linalg.eigvalsh(dense)
-        self.part = np.linalg.eigvalsh(dense[np.ix_(subset, subset)])
+        self.all: np.ndarray = like.all if isinstance(like, SpectrumRatio) else _eigenvalues(S)
+        self.part = _eigenvalues(part)
 
     def value(self, alpha: np.ndarray) -> Estimate:
         return Estimate(float(np.log1p(-alpha[0] * self.all).sum() - np.log1p(-alpha[0] * self.part).sum()))
@@ -51,14 +62,18 @@ class SpectrumRatio(Ratio):
         return Estimate(np.array([slope[1] - slope[0]]), np.zeros(1))
 
 
+def _eigenvalues(S: Matrix) -> np.ndarray:
+    return np.linalg.eigvalsh(S.to_scipy().toarray().astype(float))
+
+
 class DenseRatio(Ratio):
     """The ratio from dense factorisations, for several terms."""
 
     cheap = False
 
-    def __init__(self, terms: Sequence[Matrix], subset: np.ndarray):
+    def __init__(self, terms: Sequence[Matrix], parts: Sequence[Matrix]):
         self.method = f"exact: dense {terms[0].shape[0]:,} x {terms[0].shape[0]:,} determinant"
-        self.sides = [Combination(terms), Combination([S.submatrix(subset) for S in terms])]
+        self.sides = [Combination(terms), Combination(parts)]
         self._last: tuple[bytes, list[np.ndarray]] = (b"", [])
 
     def _factors(self, alpha: np.ndarray) -> list[np.ndarray]:
@@ -86,11 +101,12 @@ class FactorRatio(Ratio):
 
     cheap = False
 
-    def __init__(self, terms: list[Matrix], subset: np.ndarray, cholmod: bool | None):
+    def __init__(self, terms: list[Matrix], parts: list[Matrix], cholmod: bool | None, like: Ratio | None = None):
         self.method, self.strategy = "exact: sparse Cholesky factor", Cholesky(cholmod)
-        self.sides = [(1, Family(terms, cholmod))]
-        if len(subset):
-            self.sides.append((-1, Family([S.submatrix(subset) for S in terms], cholmod)))
+        whole = like.sides[0] if isinstance(like, FactorRatio) else (1, Family(terms, cholmod))
+        self.sides: list[tuple[int, Family]] = [whole]
+        if parts[0].n_local:
+            self.sides.append((-1, Family(parts, cholmod)))
         self._last: tuple[bytes, list[Factor | LDL]] = (b"", [])
 
     def _factors(self, alpha: np.ndarray) -> Iterator[tuple[int, Family, Factor | LDL]]:

@@ -21,7 +21,7 @@ from numpy.polynomial.polynomial import polyval, polyvander
 
 from residua.linalg.cg import CG
 from residua.linalg.lanczos import Function, Quadrature, gauss_rule, tridiagonal
-from residua.linalg.logdet.strategy import Estimate, Ratio, Strategy, positions
+from residua.linalg.logdet.strategy import Estimate, Ratio, Strategy, positions, submatrices
 from residua.linalg.null_space import UnitEigenvectors
 from residua.linalg.operator import Matrix, Shifted, weighted_sum
 from residua.linalg.workspace import cached_property
@@ -73,11 +73,17 @@ class Lanczos(Strategy):
         if (self.probes or 2) < 2 or self.steps < 2:
             raise ValueError(f"probes={self.probes}, steps={self.steps}: Lanczos needs at least 2 of each.")
 
-    def prepare(self, terms: Sequence[Matrix], subset: np.ndarray | None = None) -> StochasticRatio:
+    def prepare(
+        self,
+        terms: Sequence[Matrix],
+        subset: np.ndarray | None = None,
+        scale: np.ndarray | None = None,
+        like: Ratio | None = None,
+    ) -> StochasticRatio:
         terms, U = [S.astype(self.dtype) for S in terms], positions(subset)
         sides = [terms]
         if terms[0].rows.sum(len(U)):
-            sides.append([S.submatrix(U) for S in terms])
+            sides.append(submatrices(terms, U, scale))
         first = self.probes or FIRST_PROBES, self.steps
         if len(terms) > 1:
             return SeveralTermsRatio(self, sides, U, first)

@@ -1,6 +1,9 @@
 """Log-determinants of ``I - M``, ``M = sum_t alpha_t S_t``, relative to a principal submatrix.
 
-    h(alpha) = logdet(I - M) - logdet((I - M)_UU),    dh/dalpha_t = -tr((I - M)^-1 S_t) + tr((I - M)_UU^-1 S_t,UU)
+    h(alpha) = logdet(I - M) - logdet(I - C M_UU C)
+    dh/dalpha_t = -tr((I - M)^-1 S_t) + tr((I - C M_UU C)^-1 C S_t,UU C)
+
+C = I, or diagonal with positive entries of at most 1: rows of U that are seen through noise.
 
 A strategy prepares what does not depend on alpha once and returns a ``Ratio``, which is then asked for many alphas.
 ``Eigen`` and ``Cholesky`` (``exact.py``) are exact; ``Lanczos`` (``stochastic.py``) is linear in the entries of S and
@@ -70,7 +73,13 @@ class Strategy(ABC):
     """A way to compute h."""
 
     @abstractmethod
-    def prepare(self, terms: Sequence[Matrix], subset: np.ndarray | None = None) -> Ratio:
+    def prepare(
+        self,
+        terms: Sequence[Matrix],
+        subset: np.ndarray | None = None,
+        scale: np.ndarray | None = None,
+        like: Ratio | None = None,
+    ) -> Ratio:
         """Get ready for ``M = sum_t alpha_t terms[t]``.
 
         Parameters
@@ -79,9 +88,19 @@ class Strategy(ABC):
             The S_t.
         subset : ndarray of int or None
             U, in increasing order; None for no U.
+        scale : ndarray of shape (|U|,) or None
+            The diagonal of C, positive and at most 1; None for all 1.
+        like : Ratio or None
+            One of the same terms and another U or C, whose work on I - M an exact ratio takes over.
         """
 
 
 def positions(subset: np.ndarray | None) -> np.ndarray:
     """Return ``subset`` as an array of integers, empty for None."""
     return np.empty(0, np.int64) if subset is None else np.asarray(subset, np.int64)
+
+
+def submatrices(terms: Sequence[Matrix], subset: np.ndarray, scale: np.ndarray | None) -> list[Matrix]:
+    """Return ``C S_t,UU C`` of each term."""
+    parts = [S.submatrix(subset) for S in terms]
+    return parts if scale is None else [S.scaled(scale) for S in parts]
