@@ -14,7 +14,7 @@ logging.getLogger(__name__).addHandler(logging.NullHandler())  # silent, unless 
 
 # Loaded on first use, so that ``import residua`` and ``residua --help`` are quick.
 _NAMES = {
-    "residua.automatic": ("best",),
+    "residua.best_average": ("best",),
     "residua.average": ("Average",),
     "residua.bases.neighbours": ("NeighbourFeatures",),
     "residua.bases.networks.settings": ("Network",),
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     from residua import model_selection as model_selection
     from residua import nn as nn
     from residua import plot as plot
-    from residua.automatic import best as best
     from residua.average import Average as Average
     from residua.bases.neighbours import NeighbourFeatures as NeighbourFeatures
     from residua.bases.networks.settings import Network as Network
+    from residua.best_average import best as best
     from residua.estimator import GraphRegressor as GraphRegressor
     from residua.field import CorrelationFit as CorrelationFit
     from residua.field import fit_correlation as fit_correlation

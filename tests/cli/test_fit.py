@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from commands import run, stopped
-from residua import Average, GraphRegressor, automatic, load
+from residua import Average, GraphRegressor, best_average, load
 from residua.cli.app import app
 from residua.io.tables.predictions import rounded
 from tables import edit, town, write
@@ -374,7 +374,7 @@ def test_linear_bases_get_numbers_as_before(folder):
 def quick_candidates(monkeypatch):
     """Let ``best`` try bases that take no second."""
     plain = {name: lambda name=name: GraphRegressor(name) for name in ("mean", "linear", "trees")}
-    monkeypatch.setattr(automatic, "_candidates", lambda: plain)
+    monkeypatch.setattr(best_average, "_candidates", lambda: plain)
 
 
 def test_the_best_average_is_fitted_saved_and_asked(folder, quick_candidates):

@@ -122,6 +122,7 @@ def test_labels_without_noise_are_found_to_have_none():
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*labels do not tell")
 @pytest.mark.parametrize("kind", KINDS)
 def test_false_alarms_of_the_test_of_no_correlation_are_as_many_as_promised(kind):
     p = []
@@ -132,6 +133,7 @@ def test_false_alarms_of_the_test_of_no_correlation_are_as_many_as_promised(kind
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*labels do not tell")
 @pytest.mark.parametrize("kind", KINDS)
 def test_intervals_of_alpha_cover_it(kind):
     inside = 0

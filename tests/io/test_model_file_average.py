@@ -5,6 +5,7 @@ import json
 import zipfile
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.linear_model import Ridge
 from typer.testing import CliRunner
@@ -111,8 +112,11 @@ def test_a_kind_that_was_not_asked_for_is_refused(average, tmp_path):
         load(tmp_path / "one.residua", kind=Average)
 
 
-def test_a_command_says_that_it_takes_single_models(average, tmp_path):
+def test_the_command_predicts_by_an_average(average, tmp_path):
     average.save(tmp_path / "average.residua")
-    result = CliRunner().invoke(app, ["predict", str(tmp_path / "average.residua"), "-o", str(tmp_path / "out.csv")])
-    assert result.exit_code != 0
-    assert "holds an average of models" in str(result.exception)
+    words = ["predict", str(tmp_path / "average.residua"), "--trust", "-o", str(tmp_path / "out.csv")]
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 0, result.output
+    table = pd.read_csv(tmp_path / "out.csv")
+    np.testing.assert_allclose(table["prediction"], average.predict(), rtol=1e-9)
+    np.testing.assert_allclose(table["lower"], average.predict_interval()[0], rtol=1e-9)

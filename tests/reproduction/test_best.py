@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from residua import automatic
+from residua import best_average
 from residua.reproduction import best, sets
 from residua.reproduction.datasets import transport
 from residua.reproduction.registry import Options
@@ -20,7 +20,7 @@ def cell(mean, reference):
 def test_best_weights_are_those_of_a_search_over_the_simplex(rng):
     y = rng.normal(size=60)
     predictions = np.stack([y + rng.normal(size=60) * noise for noise in (0.5, 0.7, 3.0)])
-    found = automatic.best_weights(predictions, y)
+    found = best_average.best_weights(predictions, y)
     grid = np.array([(a, b, 1 - a - b) for a in np.linspace(0, 1, 201) for b in np.linspace(0, 1, 201) if a + b <= 1])
     errors = ((y - grid @ predictions) ** 2).mean(axis=1)
     assert found.sum() == pytest.approx(1)
@@ -34,25 +34,25 @@ def test_resampled_weights_keep_more_models_and_predict_new_labels_better(rng):
         y = rng.normal(size=1060)
         predictions = y + rng.normal(size=1060) + 0.3 * rng.normal(size=(9, 1060))
         seen = predictions[:, :60], y[:60]
-        alone, shared = automatic.best_weights(*seen), automatic.resampled_weights(*seen, 0)
+        alone, shared = best_average.best_weights(*seen), best_average.resampled_weights(*seen, 0)
         errors = [np.mean((y - weights @ predictions)[60:] ** 2) for weights in (alone, shared)]
         gains.append(errors[0] - errors[1])
         kept.append((shared > 0.01).sum() - (alone > 0.01).sum())
         assert shared.sum() == pytest.approx(1)
     assert np.mean(kept) > 1
     assert np.mean(gains) > 2 * np.std(gains) / len(gains) ** 0.5
-    np.testing.assert_array_equal(shared, automatic.resampled_weights(*seen, 0))
+    np.testing.assert_array_equal(shared, best_average.resampled_weights(*seen, 0))
 
 
 def test_resampled_weights_follow_the_labels(rng):
     y = rng.normal(size=200)
     predictions = np.stack([y + rng.normal(size=200) * noise for noise in (0.3, 1.0, 1.0, 1.0)])
-    assert automatic.resampled_weights(predictions, y, 0)[0] > 0.6
+    assert best_average.resampled_weights(predictions, y, 0)[0] > 0.6
 
 
 def test_weights_of_models_that_are_all_right_are_finite():
     y = np.ones(5)
-    assert automatic.resampled_weights(np.ones((3, 5)), y, 0).sum() == pytest.approx(1)
+    assert best_average.resampled_weights(np.ones((3, 5)), y, 0).sum() == pytest.approx(1)
 
 
 def other_volumes_in_the_files(monkeypatch):

@@ -34,7 +34,7 @@ def check_options(parameters: dict[str, Any]) -> None:
 
 def fit_best(tables: options.Tables, data: NodeData, parameters: dict[str, Any], output: Path) -> dict[str, Any]:
     """Fit and save; return what there is to print."""
-    from residua.automatic import BUDGET, best
+    from residua.best_average import BUDGET, best
     from residua.resources import check_memory
 
     begin = time.perf_counter()

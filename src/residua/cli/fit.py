@@ -13,7 +13,6 @@ from typer import Option
 
 from residua.bases.registry import LINEAR, find_base, listed
 from residua.cli import best, options
-from residua.validation import check_seconds
 
 if TYPE_CHECKING:
     from residua.diagnosis import Diagnosis
@@ -50,6 +49,8 @@ def fit(
     if scheduler is None:
         check_output(output, (".residua",), (tables.nodes, tables.edges))
     if time_budget is not None:
+        from residua.validation import check_seconds
+
         check_seconds(time_budget, "--time-budget")
     several = base == options.BEST
     if several or find_base(base).tables:

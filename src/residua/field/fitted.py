@@ -191,7 +191,7 @@ class FittedField(Workspace):
     @property
     def known_spread(self) -> str | Spread:
         """The spread where it was learned already, else its setting."""
-        return self.spread if self.computed("spread") else self.spread_setting
+        return self.spread if self.spread_setting == "learned" and self.computed("spread") else self.spread_setting
 
     @property
     def uncorrected(self) -> np.ndarray:

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
-from residua.graph import adjacency, places, readers
+from residua.graph import adjacency, readers, spatial_weights
 from residua.graph.adjacency import CSR, Edges
 
 
@@ -266,7 +266,7 @@ class Constructors(ABC):
                [1., 0., 1.],
                [0., 1., 0.]])
         """
-        return cls._from_edges(places.read_geopandas(gdf, how, k, distance, islands, length), True)
+        return cls._from_edges(spatial_weights.read_geopandas(gdf, how, k, distance, islands, length), True)
 
     @classmethod
     def _from_edges(cls, edges: Edges, self_loops: bool) -> Self:

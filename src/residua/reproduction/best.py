@@ -17,7 +17,7 @@ from math import inf
 import numpy as np
 
 from residua import Average, GraphRegressor, NeighbourFeatures
-from residua.automatic import best, resampled_weights
+from residua.best_average import best, resampled_weights
 from residua.datasets import Dataset, load_transport
 from residua.reproduction import paper, sets, spins, transductive
 from residua.reproduction.neighbour_labels import neighbour_labels

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from residua.caller import warn
 from residua.graph import Graph
-from residua.graph.places import WAYS, name_islands
+from residua.graph.spatial_weights import WAYS, name_islands
 from residua.io.tables.columns import Table, as_text, short
 from residua.maps import KINDS, is_map, read_map
 

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from residua.atomic import PathLike
 from residua.graph import Graph
-from residua.graph.places import near_points
+from residua.graph.spatial_weights import near_points
 from residua.io.tables.columns import Table, as_text, short
 from residua.io.tables.coordinates import as_positions, find_positions
 from residua.maps import read_map

@@ -281,7 +281,7 @@ def _truncation(estimates: list[Estimate]) -> float:
     """
     full, half, quarter = (float(estimate.value) for estimate in estimates)
     last, before = abs(full - half), abs(half - quarter)
-    ratio = min(last / max(before, np.finfo(float).tiny), SLOWEST)
+    ratio = last / before if last < SLOWEST * before else SLOWEST
     return last * ratio / (1 - ratio)
 
 

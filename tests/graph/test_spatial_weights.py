@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from residua import Graph, GraphRegressor
-from residua.graph.places import EARTH
+from residua.graph.spatial_weights import EARTH
 
 geopandas = pytest.importorskip("geopandas")
 shapely = pytest.importorskip("shapely")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import residua
-from residua import automatic
+from residua import best_average
 from residua.datasets import load_elect80
 
 
@@ -22,7 +22,7 @@ def plain():
 
 def test_it_is_as_good_as_every_single_base(votes, plain, monkeypatch):
     data, y = votes
-    monkeypatch.setattr(automatic, "_candidates", lambda: plain)
+    monkeypatch.setattr(best_average, "_candidates", lambda: plain)
     model = residua.best(data.X, y, graph=data.graph)
     singles = [make().fit(data.X, y, graph=data.graph).score(data.X, data.y) for make in plain.values()]
     assert model.score(data.X, data.y) > max(singles) - 0.003
@@ -33,7 +33,7 @@ def test_it_is_as_good_as_every_single_base(votes, plain, monkeypatch):
 
 def test_a_model_of_no_use_is_left_out(votes, plain, monkeypatch):
     data, y = votes
-    monkeypatch.setattr(automatic, "_candidates", lambda: plain)
+    monkeypatch.setattr(best_average, "_candidates", lambda: plain)
     names = [model.base_.name for model in residua.best(data.X, y, graph=data.graph).models]
     assert "splines" in names
     assert "mean" not in names
@@ -59,7 +59,7 @@ def test_weights_follow_labels_left_out_and_not_those_learned_from(votes):
     data, y = votes
     bases = ("splines", DecisionTreeRegressor())
     models = [residua.GraphRegressor(base).fit(data.X, y, graph=data.graph) for base in bases]
-    average = automatic.weighted(models)
+    average = best_average.weighted(models)
     assert average.models[0] is models[0]
     assert average.weights[0] > 0.7
 
@@ -76,7 +76,7 @@ def test_gaps_and_text_are_made_numbers_for_bases_that_need_them(votes, plain, m
     data, y = votes
     X = messy(data.X)
     trees = {"trees": lambda: residua.GraphRegressor("trees")}
-    monkeypatch.setattr(automatic, "_candidates", lambda: plain | trees)
+    monkeypatch.setattr(best_average, "_candidates", lambda: plain | trees)
     model = residua.best(X, y, graph=data.graph)
     encoded = [encoding is not None for encoding in model.encodings]
     assert encoded == [one.base != "trees" for one in model.models]
@@ -93,7 +93,7 @@ def test_gaps_and_text_are_made_numbers_for_bases_that_need_them(votes, plain, m
 def test_a_base_that_cannot_be_fitted_is_left_out_with_one_line(votes, plain, monkeypatch):
     data, y = votes
     wrong = {"wrong": lambda: residua.GraphRegressor("linear", folds=1)}
-    monkeypatch.setattr(automatic, "_candidates", lambda: wrong | plain)
+    monkeypatch.setattr(best_average, "_candidates", lambda: wrong | plain)
     with pytest.warns(UserWarning, match="wrong is left out: folds"):
         model = residua.best(data.X, y, graph=data.graph)
     assert len(model.models) >= 1
