@@ -296,7 +296,7 @@ SHELL = [
     ),
     *changes(
         "views/page/words.py",
-        "tests/views/page/test_words.py::test_numbers_of_the_first_screen_are_those_of_the_model",
+        "tests/views/page/test_report_words.py::test_numbers_of_the_first_screen_are_those_of_the_model",
         ("typical error", "np.abs(error[known]).mean()", "np.median(np.abs(error[known]))"),
     ),
     *changes(
